@@ -113,32 +113,30 @@ def _refuse_other_shards(
     Raises:
         ConfigurationError: One is missing, there twice, or of another division.
     """
-    kinds = {shards for _, shards in shard_of.values()}
+    kinds = {of for _, of in shard_of.values()}
     if len(kinds) > 1:
-        named = ", ".join(f"{it} is {one}/{of}" for it, (one, of) in shard_of.items())
-        raise ConfigurationError(f"These are shards of different divisions: {named}.")
+        kind = ", ".join(f"{it} is {one}/{of}" for it, (one, of) in shard_of.items())
+        raise ConfigurationError(f"These are shards of different divisions: {kind}.")
     (count,) = kinds
     folders: dict[int, list[str]] = {number: [] for number in range(1, count + 1)}
     for folder, (number, _) in shard_of.items():
         folders[number].append(str(folder))
-    for number, held in folders.items():
-        if len(held) > 1:
+    for number, in_them in folders.items():
+        if len(in_them) > 1:
             raise ConfigurationError(
-                f"The shard {number}/{count} is there more than once, in {' and '.join(held)}: "
+                f"The shard {number}/{count} is there more than once, in {' and '.join(in_them)}: "
                 "name one of them."
             )
     whole = [folder for folder in parts if folder not in shard_of]
-    gaps = [f"{number}/{count}" for number, held in folders.items() if not held]
-    if gaps and not whole:
+    missing = [number for number, in_them in folders.items() if not in_them]
+    if missing and not whole:
         agreed = next(iter(parts.values()))
-        missing = [number for number, held in folders.items() if not held]
         shards = ({**agreed, "shard": (number, count)} for number in missing)
         lost = {key.row[::2] for shard in shards for key in keys_of(shard)}
         named = [", ".join(filter(None, (game, f"seed {seed}"))) for game, seed in sorted(lost)]
-        raise ConfigurationError(
-            f"{'The shard' if len(gaps) == 1 else 'The shards'} {', '.join(gaps)} "
-            f"{'is' if len(gaps) == 1 else 'are'} missing, with {listed(named)}: name all shards."
-        )
+        gaps = ", ".join(f"{number}/{count}" for number in missing)
+        what = f"Shard {gaps} is" if len(missing) == 1 else f"Shards {gaps} are"
+        raise ConfigurationError(f"{what} missing, with {listed(named)}: name all of them.")
 
 
 def _logs_of(folders: Sequence[Path], *, carried_over: bool) -> dict[Key, Path]:

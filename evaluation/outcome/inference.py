@@ -5,6 +5,7 @@ mean there is that of the episodes that were played to their end.
 """
 
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -161,11 +162,19 @@ def correlations(games: Sequence[Figures]) -> Iterator[str]:
     for variant, pairs in by_variant.items():
         scores, progresses = zip(*pairs, strict=True)
         if len(pairs) >= LEAST_SEEDS and len(set(scores)) > 1 and len(set(progresses)) > 1:
-            rank = statistics.correlation(scores, progresses, method="ranked")
+            rank = statistics.correlation(_ranks(scores), _ranks(progresses))
             yield (
                 f"{variant}: over {len(pairs)} games, the maximum so far and progress have a rank "
                 f"correlation (Spearman) of {rank:.2f}."
             )
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Rank each value, equal ones by the mean of their places."""
+    places: defaultdict[float, list[int]] = defaultdict(list)
+    for place, value in enumerate(sorted(values)):
+        places[value].append(place)
+    return [statistics.fmean(places[value]) for value in values]
 
 
 class _Difference(NamedTuple):
@@ -174,11 +183,16 @@ class _Difference(NamedTuple):
     score: Figures
 
 
+def _size(score: Figures) -> int:
+    """Of how many games, or seeds, a figure is the mean."""
+    return int(score["games"] if "games" in score else score["seeds"])
+
+
 def _sentence(difference: _Difference, turn: int) -> str:
     name, base, score = difference
     by, word = estimated(score, signed=True), verdict(score)
     units = "game" if "games" in score else "seed"
-    over = f"{_LEVEL}, {counted(score.get('games', score['seeds']), units)}"
+    over = f"{_LEVEL}, {counted(_size(score), units)}"
     if word in {HIGHER, LOWER}:
         return f"At turn {turn}, the score of {name} is {word} than that of {base}: {by} ({over})."
     if score["low"] is None:
@@ -203,7 +217,7 @@ def _too_few(known: Sequence[_Difference]) -> Iterator[str]:
         few = [it for it in known if it.base == base and verdict(it.score) in TOO_FEW]
         if few:
             units = "game" if "games" in few[0].score else "seed"
-            most = max(it.score.get("games", it.score["seeds"]) for it in few)
+            most = max(_size(it.score) for it in few)
             yield (
                 f"{counted(most, units).capitalize()} {'is' if most == 1 else 'are'} too few to "
                 f"tell whether {listed([it.name for it in few])} "

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError
 
 from evaluation.agreement import SECRET
+from evaluation.suites.suite import Suite
 from game_interface import StoryInfo
 from mcp_ghost.text import did_you_mean
 from session.configuration_file import ConfigurationError, read_sections
@@ -66,13 +67,16 @@ class Matrix(BaseModel):
 
     about: str
     """In a sentence."""
-    stories: tuple[str, ...]
-    """SHA-256 of the images without padding; none: any story."""
+    stories: tuple[str, ...] = ()
+    """SHA-256 of the images without padding; none, and no suite: any story."""
+    suite: str = ""
+    """The suite whose games it is for."""
     seeds: tuple[PositiveInt, ...] = Field(min_length=1)
     seeds_are: Literal["dice", "player"]
     """Of the game's dice, or of model and player, with the same dice for all."""
-    dice: NonNegativeInt | None = None
-    """The seed of the game's dice, where all have the same."""
+    dice: NonNegativeInt | Literal["walkthrough"] | None = None
+    """The seed of the game's dice, where all have the same; ``walkthrough``: for each game that of
+    the walkthrough in Jericho."""
     episodes: PositiveInt
     """Of each player and seed, one after the other."""
     carry_over: bool
@@ -129,11 +133,18 @@ class Protocol(BaseModel):
         Raises:
             ConfigurationError: The protocol is for another one.
         """
-        if self.matrix.stories and story.sha256 not in self.matrix.stories:
+        suite = Suite.read(self.matrix.suite) if self.matrix.suite else None
+        stories = (*self.matrix.stories, *(it.sha256 for it in (suite.games if suite else ())))
+        if stories and story.sha256 not in stories:
+            which = (
+                f"play one of the suite {suite.name}."
+                if suite
+                else "give --story a file whose hash without padding begins with "
+                f"{' or '.join(it[:12] for it in stories)}."
+            )
             raise ConfigurationError(
                 f"The protocol {self.name} is for a different story from {story.title} (release "
-                f"{story.release}, SHA-256 {story.sha256[:12]}): give --story a file whose hash "
-                f"without padding begins with {' or '.join(it[:12] for it in self.matrix.stories)}."
+                f"{story.release}, SHA-256 {story.sha256[:12]}): {which}"
             )
 
 

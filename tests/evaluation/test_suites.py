@@ -52,12 +52,12 @@ def test_a_suite_is_one_table_however_it_was_divided(
     tmp_path: Path, games: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    play = ["--suite", games, *FAST]
+    play = ["--suite", str(games), *FAST]
     assert evaluate(*play, "--out", "whole") == 0
     for shard in (1, 2, 3):
         assert evaluate(*play, "--shard", f"{shard}/3", "--out", f"part-{shard}") == 0
     assert main(["merge", "merged", "part-1", "part-2"]) == 2
-    assert "The shard 3/3 is missing, with other, seed 1: name all shards." in (
+    assert "Shard 3/3 is missing, with other, seed 1: name all of them." in (
         said := capsys.readouterr().err
     ), said
     shutil.copytree("part-1", "copied")

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 from evaluation.commands.export import EpisodeRow, TurnRow, csv_of, parquet_of
-from evaluation.outcome.stored import agreed_in, keys_of
-from evaluation.plan import PLAN_FILE
+from evaluation.outcome.stored import agreed_in
+from evaluation.plan import PLAN_FILE, keys_of
 from scripts.evaluate import main
 from scripts.scripted_model import SERVED_AS
 from tests.evaluation.evaluations import COMMANDS, Evaluation

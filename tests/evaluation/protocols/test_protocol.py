@@ -142,6 +142,6 @@ def test_a_flag_that_contradicts_the_protocol_is_refused(
 def test_another_story_is_refused() -> None:
     with (
         open_game("bundled", seed=1) as game,
-        pytest.raises(ConfigurationError, match="158f1f63b130"),
+        pytest.raises(ConfigurationError, match="play one of the suite tales-jericho"),
     ):
         TALES.refuse_story(game.story)
