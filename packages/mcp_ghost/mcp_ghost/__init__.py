@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from mcp_ghost.ghost import mcp_ghost as mcp_ghost
     from mcp_ghost.ghost import mcp_ghost_sync as mcp_ghost_sync
     from mcp_ghost.ghost import resume as resume
+    from mcp_ghost.ghost import run_ghost as run
     from mcp_ghost.ghost import run_ghost as run_ghost
+    from mcp_ghost.ghost import run_sync as run_sync
     from mcp_ghost.network import __version__ as __version__
     from mcp_ghost.providers.client import get_llm_client as get_llm_client
     from mcp_ghost.providers.registry import register_provider as register_provider
@@ -47,11 +49,14 @@ _HOMES = {
     "register_provider": "providers.registry",
     "resume": "ghost",
     "run_ghost": "ghost",
+    "run_sync": "ghost",
 }
-__all__ = [*_HOMES]
+__all__ = [*_HOMES, "run"]
 
 
 def __getattr__(name: str) -> object:
+    if name == "run":
+        return importlib.import_module("mcp_ghost.run")
     if name not in _HOMES:
         raise AttributeError(f"module 'mcp_ghost' has no attribute '{name}'")
     if sys.platform == "win32":  # not above: pytest loads the plug-in wherever this is installed

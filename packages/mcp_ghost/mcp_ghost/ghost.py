@@ -10,21 +10,30 @@ import copy
 import inspect
 import re
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeAlias, Unpack, overload
 
-from mcp_ghost.run.settings import Options, Settings, checked, declared
+from mcp_ghost.run import prompts
+from mcp_ghost.run.settings import Options, OtherOptions, Settings, checked, declared
 
 if TYPE_CHECKING:
-    from mcp.server import MCPServer, Server
+    from types import UnionType
+    from typing import _SpecialForm
 
+    from mcp.server import MCPServer, Server
+    from typing_extensions import TypeVar
+
+    from mcp_ghost.run.form import Form
     from mcp_ghost.run.pausing.state import State
     from mcp_ghost.run.report.account import GhostResult
     from mcp_ghost.toolsets.server import Leaf
 
+    T = TypeVar("T", default=Any)
+    Output: TypeAlias = type[T] | UnionType | _SpecialForm | Mapping[str, Any] | None
+
 P = ParamSpec("P")
-T = TypeVar("T")
 
 
 def _with_options(function: Callable[P, T]) -> Callable[P, T]:
@@ -46,8 +55,8 @@ def _with_options(function: Callable[P, T]) -> Callable[P, T]:
 @_with_options
 async def mcp_ghost(
     server_config: Mapping[str, Any] | str | Path | MCPServer | Server[Any],
-    system_prompt: str,
-    provider: str,
+    system_prompt: str = "",
+    provider: str = "",
     api_key: str | None = None,
     user_prompt: str = "",
     model: str | None = None,
@@ -65,7 +74,8 @@ async def mcp_ghost(
             it. An entry, or all of it, may be an ``MCPServer`` of the MCP SDK, which then runs in
             this process.
         system_prompt: How the model should use the tools, in your words.
-        provider: "openai", "anthropic", "gemini", or one added with ``register_provider()``.
+        provider: "openai", "anthropic", "gemini", or one added with ``register_provider()``. It has
+            to be given.
         api_key: By default taken from the environment or ``.env``, under the names that the
             provider's own SDK uses.
         user_prompt: The request.
@@ -97,8 +107,6 @@ async def mcp_ghost(
         stop: A reply ends before any of these strings.
         headers: HTTP headers for the provider, on top of its own.
         extra_body: Further fields of the request, under the provider's names for them.
-        output: The form of the answer: a pydantic model, another type that pydantic knows, or a
-            JSON schema. If the run succeeds, ``final_result`` is plain JSON of that form.
         tools: Functions that the model may call, too: name, description and schema come from the
             signature and the docstring; in the result they are called "python.NAME". Those that
             are not coroutine functions run in threads.
@@ -144,6 +152,9 @@ async def mcp_ghost(
             address of the page and returns the one that the browser is sent back to. By
             default, the browser opens, and the program listens at an address on this machine.
         transport: Replaces the network, for tests and recordings.
+        output: The form of the answer: a pydantic model, another type that pydantic knows, or a
+            JSON schema. If the run succeeds, ``final_result`` is plain JSON of that form,
+            and :func:`run_ghost` has it as that type in ``output``.
 
     Returns:
         ``success``, ``final_result``, ``summary``, ``tool_chain``, ``conversation_history``,
@@ -156,20 +167,6 @@ async def mcp_ghost(
     """
     named = {name: it for name, it in locals().items() if name != "options"}
     return (await run(**named, **options)).to_dict()
-
-
-def _takes_arguments_of(
-    original: Callable[P, object],
-) -> Callable[[Callable[..., T]], Callable[P, T]]:
-    """Gives a function the parameters of ``original``, for readers, callers and type checkers."""
-
-    def decorate(function: Callable[..., T]) -> Callable[P, T]:
-        result = inspect.signature(function).return_annotation
-        signature = inspect.signature(original).replace(return_annotation=result)
-        function.__signature__ = signature  # type: ignore[attr-defined]  # unknown to typeshed
-        return cast("Callable[P, T]", function)
-
-    return decorate
 
 
 async def run(
@@ -189,29 +186,61 @@ async def run(
     return await Operation(settings, conversation, user_prompt, closes=True).run()
 
 
-@_takes_arguments_of(mcp_ghost)
-async def run_ghost(*args: Any, **kwargs: Any) -> GhostResult:  # noqa: ANN401
+async def run_ghost(
+    server_config: Mapping[str, Any] | str | Path | MCPServer | Server[Any],
+    system_prompt: str = "",
+    provider: str = "",
+    api_key: str | None = None,
+    user_prompt: str = "",
+    model: str | None = None,
+    namespace: str = "mcp_ghost",
+    timeout: float = 30.0,  # noqa: ASYNC109  as in mcp_ghost
+    max_iterations: int = 10,
+    enable_backtracking: bool = True,
+    conversation_memory: bool = True,
+    *,
+    output: Output[T] = None,
+    **options: Unpack[OtherOptions],
+) -> GhostResult[T]:
     """``mcp_ghost()`` with a typed result, which also has the cost and the cached tokens."""
-    return await run(*args, **kwargs)
+    named = {name: it for name, it in locals().items() if name != "options"}
+    return await run(**named, **options)
 
 
-@_takes_arguments_of(mcp_ghost)
-def mcp_ghost_sync(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-    """``mcp_ghost()`` for programs without an event loop.
+run_ghost.__signature__ = inspect.signature(mcp_ghost).replace(return_annotation="GhostResult[T]")  # type: ignore[attr-defined]  # unknown to typeshed
+
+
+def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """``function`` for programs without an event loop."""
+
+    @wraps(function)
+    def run_here(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(function(*args, **kwargs))
+        name = function.__name__
+        raise RuntimeError(
+            f"This thread is already running an event loop: use 'await {name}(...)'."
+        )
+
+    run_here.__doc__ = f"""``{function.__name__}()`` for programs without an event loop.
 
     Raises:
-        RuntimeError: This thread runs an event loop: ``await mcp_ghost(...)`` there.
+        RuntimeError: This thread runs an event loop: await the other function there.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(mcp_ghost(*args, **kwargs))
-    raise RuntimeError("This thread is already running an event loop: use 'await mcp_ghost(...)'.")
+    return run_here
+
+
+mcp_ghost_sync = _sync(mcp_ghost)
+run_sync = _sync(run_ghost)
 
 
 def _complete(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
     """The arguments of ``mcp_ghost()`` by name, and the defaults of the others."""
     bound = inspect.signature(mcp_ghost).bind(*args, **kwargs)
+    if "provider" not in bound.arguments:
+        raise TypeError("missing a required argument: 'provider'")
     bound.apply_defaults()
     return dict(bound.arguments)
 
@@ -256,12 +285,12 @@ class Ghost:
 
         if "user_prompt" in options:
             raise TypeError("Ghost takes no user_prompt; pass it to run().")
-        arguments = _complete(**{"system_prompt": "", "user_prompt": "", **options})
+        arguments = _complete(**options)
         del arguments["user_prompt"]
         self._settings = checked(arguments)
         self._conversation = conversation_of(self._settings, checked_messages(messages))
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._latest_stream: tuple[weakref.ref[Any], asyncio.Task[dict[str, Any]]] | None = None
+        self._latest_stream: tuple[weakref.ref[Any], asyncio.Task[GhostResult]] | None = None
         self._is_busy = False
 
     async def __aenter__(self) -> Self:
@@ -278,8 +307,18 @@ class Ghost:
         said = [it for it in self._conversation.messages if it["role"] != "system"]
         return copy.deepcopy(said)
 
-    async def run(self, user_prompt: str) -> dict[str, Any]:
+    @overload
+    async def run(self, user_prompt: str) -> dict[str, Any]: ...
+
+    @overload
+    async def run(self, user_prompt: str, *, output: Output[T]) -> GhostResult[T]: ...
+
+    async def run(
+        self, user_prompt: str, *, output: Output[T] = None
+    ) -> dict[str, Any] | GhostResult[T]:
         """Do ``user_prompt``, and return what ``mcp_ghost()`` does.
+
+        With ``output``, the form of this one answer, return what ``run_ghost()`` does.
 
         ``conversation_history`` covers all requests so far, everything else only this one. After a
         request that was cut short, the next one continues from there.
@@ -288,7 +327,14 @@ class Ghost:
             ValueError: The request is empty.
             RuntimeError: Another request is under way, or this is outside of ``async with``.
         """
-        return await self._operate(_checked_prompt(user_prompt), self._settings)
+        request = _checked_prompt(user_prompt)
+        if output is None:
+            return (await self._operate(request, self._settings)).to_dict()
+        from mcp_ghost.run.form import Form
+
+        form = Form(output)
+        request = f"{request}\n\n{prompts.of_form(form.schema)}"
+        return await self._operate(request, self._settings, form=form)
 
     def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
         """Do ``user_prompt``, and yield events: each step, and what the model says as it arrives.
@@ -326,7 +372,7 @@ class Ghost:
         try:
             while (event := await events.get()) is not None:
                 yield event
-            result = await request
+            result = (await request).to_dict()
         finally:
             if not request.done():
                 request.cancel()
@@ -347,7 +393,7 @@ class Ghost:
         settings = self._settings
         if isinstance(state, str | Path):
             settings = {**settings, "checkpoint": state}
-        return await self._operate(kept.user_prompt, settings, kept, decisions)
+        return (await self._operate(kept.user_prompt, settings, kept, decisions)).to_dict()
 
     async def _end_what_was_left(self) -> None:
         """End the request of a stream that nobody reads; asyncio does so only a little later."""
@@ -362,7 +408,8 @@ class Ghost:
         settings: Settings,
         state: State | None = None,
         decisions: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+        form: Form | None = None,
+    ) -> GhostResult[Any]:
         from mcp_ghost.run.operation import Operation
 
         if self._loop is None:
@@ -377,12 +424,16 @@ class Ghost:
         self._is_busy = True
         try:
             operation = Operation(
-                settings, self._conversation, user_prompt, state=state, decisions=decisions
+                settings,
+                self._conversation,
+                user_prompt,
+                state=state,
+                decisions=decisions,
+                form=form,
             )
-            result = await operation.run()
+            return await operation.run()
         finally:
             self._is_busy = False
-        return result.to_dict()
 
 
 async def resume(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_ghost import GhostResult, mcp_ghost, mcp_ghost_sync, run_ghost
+from mcp_ghost import GhostResult, mcp_ghost, mcp_ghost_sync, run_ghost, run_sync
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from tests.support.ghosts import (
     KEY,
@@ -62,7 +62,7 @@ def test_the_signature_is_the_specified_one() -> None:  # B1
     defaults = {"model": None, "namespace": "mcp_ghost", "timeout": 30.0, "max_iterations": 10}
     defaults |= {"enable_backtracking": True, "conversation_memory": True}
     assert {name: parameters[name].default for name in defaults} == defaults
-    for other in (run_ghost, mcp_ghost_sync):
+    for other in (run_ghost, mcp_ghost_sync, run_sync):
         assert inspect.signature(other).parameters == parameters
 
 

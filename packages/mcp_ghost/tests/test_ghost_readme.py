@@ -117,7 +117,7 @@ def test_every_field_of_the_result_is_explained() -> None:
         field
         for record in (GhostResult, ToolRecord, RunMetadata)
         for field in record.__dataclass_fields__
-        if field not in {"cached_tokens", "cost"}
+        if field not in {"cached_tokens", "cost", "_output"}
     ]
     assert [row[0].strip("`") for row in rows("The result")] == fields
     for field in ErrorRecord.__dataclass_fields__:

@@ -87,7 +87,7 @@ class Asking:
         self, view: Sequence[Message], iteration: int, tools: list[ToolSchema]
     ) -> LLMResponse:
         conversation, settings = self._conversation, self._settings
-        form, stop = conversation.form, settings["stop"]
+        form, stop = conversation.wanted, settings["stop"]
         return await self._traced(
             view,
             tools=tools or None,

@@ -48,7 +48,8 @@ class Conversation:
         ``form`` is that of the answers. ``make_server`` makes what stands for each server.
         """
         self.client = client
-        self.form = form
+        self.form = self.wanted = form
+        """That of every answer, and that of the next one."""
         keys = secrets_in(settings["headers"] or {}) | secrets_in(settings["extra_body"] or {})
         self.redactor = redactor_of(servers, [client.api_key, *keys])
         self.messages: list[Message] = [*messages]

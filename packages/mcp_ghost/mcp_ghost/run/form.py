@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from mcp_ghost.providers.schema import response_format, strict_schema
+from mcp_ghost.results import jsonable
 from mcp_ghost.run.report.synthesis import final_result
 
 if TYPE_CHECKING:
@@ -26,6 +28,14 @@ _PROBLEMS = 5
 
 class FormError(ValueError):
     """Raised when an answer does not have the form; the message says where."""
+
+
+class Answer(NamedTuple):
+    """An answer that has the form."""
+
+    plain: JSON
+    typed: object
+    """As the type has it; of a JSON schema, the same."""
 
 
 class Form:
@@ -46,37 +56,46 @@ class Form:
         self.response_format = _demanded(self.schema)
         """What the provider is to hold it to."""
 
-    def read(self, answer: str) -> JSON:
-        """The value in ``answer``, as plain JSON.
+    def read(self, answer: str) -> Answer:
+        """The value in ``answer``, also without the key that it should be wrapped in.
 
         Raises:
             FormError: It is not JSON, or not of this form.
         """
         value = final_result(answer)
-        if self._is_wrapped:
-            if not isinstance(value, dict) or _WRAPPED not in value:
-                raise FormError(f"it is not a JSON object with the key '{_WRAPPED}'")
-            value = value[_WRAPPED]
-        elif not isinstance(value, dict):
-            raise FormError("it is not a JSON object")
-        return self._check(value)
+        if not self._is_wrapped:
+            if not isinstance(value, dict):
+                raise FormError("it is not a JSON object")
+            return self._check(value)
+        problem = FormError(f"it is not a JSON object with the key '{_WRAPPED}'")
+        if isinstance(value, dict) and _WRAPPED in value:
+            try:
+                return self._check(value[_WRAPPED])
+            except FormError as error:
+                problem = error
+        bare = [value]
+        with suppress(ValueError, RecursionError):
+            bare.insert(0, jsonable(json.loads(answer)))
+        for candidate in bare:
+            with suppress(FormError):
+                return self._check(candidate)
+        raise problem
 
 
-def _checked_by_schema(validator: Validator, value: JSON) -> JSON:
+def _checked_by_schema(validator: Validator, value: JSON) -> Answer:
     problems = [_place(it.path, it.message) for it in validator.iter_errors(value)]
     if problems:
         raise FormError(_joined(problems))
-    return value
+    return Answer(value, value)
 
 
-def _checked_by_type(adapter: TypeAdapter[Any], value: JSON) -> JSON:
+def _checked_by_type(adapter: TypeAdapter[Any], value: JSON) -> Answer:
     try:
         checked = adapter.validate_json(json.dumps(value))
     except ValidationError as error:
         problems = [_place(it["loc"], it["msg"]) for it in error.errors()]
         raise FormError(_joined(problems)) from error
-    plain: JSON = adapter.dump_python(checked, mode="json", by_alias=True)
-    return plain
+    return Answer(adapter.dump_python(checked, mode="json", by_alias=True), checked)
 
 
 def _adapter(output: Any) -> TypeAdapter[Any]:  # noqa: ANN401  any type

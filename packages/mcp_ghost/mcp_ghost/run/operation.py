@@ -50,8 +50,7 @@ from mcp_ghost.run.search import Searching
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message, ToolSchema
-    from mcp_ghost.results import JSON
-    from mcp_ghost.run.form import Form
+    from mcp_ghost.run.form import Answer, Form
     from mcp_ghost.run.settings import Settings
     from mcp_ghost.toolset import Toolset
 
@@ -64,7 +63,7 @@ class _Ending:
 
     answer: str | None
     why: str = ""
-    value: JSON = None
+    value: Answer | None = None
     """The answer in the form that was asked for."""
     pending: Sequence[dict[str, Any]] = ()
     """What it waits for, where it is only paused."""
@@ -85,7 +84,10 @@ class Operation:
         closes: bool = False,
         state: State | None = None,
         decisions: Mapping[str, Any] | None = None,
+        form: Form | None = None,
     ) -> None:
+        """``form`` is that of this answer alone, of which ``user_prompt`` tells."""
+        conversation.wanted = form or conversation.form
         self._settings = settings
         self._conversation = conversation
         self._messages = conversation.messages
@@ -116,9 +118,12 @@ class Operation:
         self._asking = Asking(self._settings, self._conversation, *shared)
         ending = await self._operate()
         answer = None if ending.answer is None else self._account.clean_text(ending.answer)
-        result = GhostResult(
+        final = synthesis.final_result(answer)
+        if ending.value is not None:
+            final = self._account.clean(ending.value.plain)
+        result: GhostResult[Any] = GhostResult(
             success=answer is not None,
-            final_result=self._final_result(ending, answer),
+            final_result=final,
             summary=synthesis.summary(self._account, answer, ended_by=ending.why),
             tool_chain=with_dependencies(self._account.chain, self._told()),
             conversation_history=history(self._said(), self._account),
@@ -127,6 +132,7 @@ class Operation:
             servers=self._account.servers,
             pending=[*ending.pending],
             state=self._standing.state(ending.pending).to_dict() if ending.pending else None,
+            _output=ending.value.typed if ending.value else final,
         )
         failure = ending.why if answer is None and not ending.pending else None
         self._tracing.ended(span, self._account.usage, failure)
@@ -315,7 +321,7 @@ class Operation:
 
     async def _answered(self, response: LLMResponse, why: str = "", *, was_held: bool) -> _Ending:
         """``was_held``: whether the provider was to see to the form."""
-        if (form := self._conversation.form) is not None:
+        if (form := self._conversation.wanted) is not None:
             return await self._in_form(response, form, why, was_held=was_held)
         return _Ending(self._said_last(response), why)
 
@@ -324,11 +330,6 @@ class Operation:
         self._messages.append(assistant_message(response))
         for call in response.tool_calls or ():
             self._messages.append(tool_message(call.id, prompts.skipped("no tool is on offer")))
-
-    def _final_result(self, ending: _Ending, answer: str | None) -> JSON:
-        if self._conversation.form is None:
-            return synthesis.final_result(answer)
-        return None if answer is None else self._account.clean(ending.value)
 
     def _said_last(self, response: LLMResponse) -> str:
         """The answer, added to the conversation."""

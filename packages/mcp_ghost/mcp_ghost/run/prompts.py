@@ -88,13 +88,18 @@ class SystemPromptGenerator:
         if tools and self._with_schemas:
             sections["tools"] = "\n".join(_described(tool) for tool in tools)
         if form is not None:
-            sections["form of the answer"] = FORM.format(schema=json.dumps(form))
+            sections["form of the answer"] = of_form(form)
         marked = "<{tag}>\n{text}\n</{tag}>" if provider == "anthropic" else "# {title}\n{text}"
         return "\n\n".join(
             marked.format(title=title.capitalize(), tag=title.replace(" ", "_"), text=text)
             for title, text in sections.items()
             if text
         )
+
+
+def of_form(schema: JSONObject) -> str:
+    """What to tell of the form of the answer."""
+    return FORM.format(schema=json.dumps(schema))
 
 
 def of_servers(instructions: Mapping[str, str]) -> str:

@@ -125,8 +125,8 @@ _SECRET = frozenset({"api_key", "headers", "extra_body", "server_config"})
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-class Options(TypedDict, total=False):
-    """The options of :func:`mcp_ghost.ghost.mcp_ghost` beside the specified parameters."""
+class OtherOptions(TypedDict, total=False):
+    """The options of :func:`mcp_ghost.ghost.mcp_ghost` whose types do not depend on each other."""
 
     base_url: Annotated[str | None, _text()]
     wire: Annotated[
@@ -151,7 +151,6 @@ class Options(TypedDict, total=False):
     extra_body: Annotated[
         Mapping[str, Any] | None, Option("a dict of names and JSON values", check=_is_json)
     ]
-    output: Annotated[Any, Option("a type or a JSON schema")]
     tools: Annotated[
         Sequence[Callable[..., Any]], Option("a list of functions", (), check=_are_functions)
     ]
@@ -184,6 +183,12 @@ class Options(TypedDict, total=False):
         "httpx2.AsyncBaseTransport | None",
         Option("an httpx2.AsyncBaseTransport", check=_is_transport),
     ]
+
+
+class Options(OtherOptions, total=False):
+    """The options of :func:`mcp_ghost.ghost.mcp_ghost` beside the specified parameters."""
+
+    output: Annotated[Any, Option("a type or a JSON schema")]
 
 
 class Settings(Options, total=False):

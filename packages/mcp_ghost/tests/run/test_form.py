@@ -7,16 +7,17 @@ import json
 import logging
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, assert_type
 
 import pytest
 from pydantic import BaseModel, Field
 
-from mcp_ghost import mcp_ghost
+import mcp_ghost as mcp_ghost_module
+from mcp_ghost import Ghost, GhostResult, MCPGhostError, mcp_ghost, run_ghost, run_sync
 from mcp_ghost.golden import compare_golden, load_golden, record_golden, replay_golden
 from mcp_ghost.run.form import Form, FormError
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
-from tests.support.ghosts import PROVIDERS, Notes, play, said_to
+from tests.support.ghosts import KEY, PROVIDERS, Notes, play, said_to
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -165,7 +166,74 @@ def test_of_many_problems_the_first_few_are_told() -> None:
     form = Form(list[int])
     with pytest.raises(FormError, match="and 2 more"):
         form.read(json.dumps({"answer": ["a"] * 7}))
-    assert form.read('{"answer": [1]}') == [1]
+    assert form.read('{"answer": [1]}') == ([1], [1])
+
+
+@pytest.mark.parametrize(
+    ("output", "answer", "value"),
+    [
+        (list[int], "[1, 2]", [1, 2]),
+        (list[int], "```json\n[1, 2]\n```", [1, 2]),
+        (list[Item], '[{"name": "milk", "amount": 2}]', [Item(name="milk", amount=2)]),
+        (list[Item], '{"answer": [{"name": "milk", "amount": 2}]}', [Item(name="milk", amount=2)]),
+        (int, "42", 42),
+        (int | None, "null", None),
+        (str, "A lamp.", "A lamp."),
+        (str, '"A lamp."', "A lamp."),
+        (str, '{"answer": "A lamp."}', "A lamp."),
+        (str, "42", "42"),
+        (bool, "true", True),
+        (date, "2027-01-02", date(2027, 1, 2)),
+        (Literal["red", "blue"], "red", "red"),
+        (Item | Order, '{"name": "milk", "amount": 2}', Item(name="milk", amount=2)),
+        (Item, '{"name": "milk", "amount": 2}', Item(name="milk", amount=2)),
+        ({"type": "array", "items": {"type": "integer"}}, "[1]", [1]),
+    ],
+)
+def test_a_bare_value_that_has_the_form_is_taken(
+    output: object, answer: str, value: object
+) -> None:
+    assert Form(output).read(answer).typed == value
+
+
+@pytest.mark.parametrize("answer", ["One and two.", '["a"]', '{"answer": ["a"]}', "{}", "[1"])
+def test_a_bare_value_that_has_not_the_form_is_not(answer: str) -> None:
+    with pytest.raises(FormError):
+        Form(list[int]).read(answer)
+
+
+async def test_the_answer_comes_as_its_type() -> None:
+    options: dict[str, Any] = {"provider": "openai", "api_key": KEY, "user_prompt": "Order."}
+    with ModelServer([GOOD, GOOD, "No.", "No."]) as model:
+        options["base_url"] = model.base_url
+        result = await mcp_ghost_module.run({"mcpServers": {}}, output=Order, **options)
+        assert_type(result.output, Order)
+        assert result.output.items[0].until == date(2027, 1, 2)
+        assert result.final_result == json.loads(GOOD)
+        here = await asyncio.to_thread(lambda: run_sync({"mcpServers": {}}, **options))
+        assert_type(here.output, Any)
+        assert here.output == here.final_result == json.loads(GOOD)
+        failed = await run_ghost({"mcpServers": {}}, output=list[int], **options)
+        assert_type(failed, GhostResult[list[int]])
+    assert not failed.success
+    with pytest.raises(MCPGhostError, match="does not have the form"):
+        _ = failed.output
+
+
+async def test_one_request_of_a_conversation_may_have_a_form_of_its_own() -> None:
+    options: dict[str, Any] = {"provider": "openai", "api_key": KEY}
+    with ModelServer(["Hello.", GOOD, "Bye."]) as model:
+        options |= {"server_config": {"mcpServers": {}}, "base_url": model.base_url}
+        async with Ghost(**options) as ghost:
+            assert (await ghost.run("Hello?"))["final_result"] == "Hello."
+            result = await ghost.run("Order.", output=Order)
+            assert_type(result, GhostResult[Order])
+            assert result.output == Order.model_validate_json(GOOD)
+            assert (await ghost.run("Bye."))["final_result"] == "Bye."
+    assert held(model) == [False, True, False]
+    heads = [json.dumps(request.messages[0]) for request in model.requests]
+    assert heads[0] == heads[1] == heads[2]
+    assert '"amount"' in model.requests[1].messages[-1]["content"]
 
 
 def test_a_golden_keeps_the_form_as_a_schema_and_replays_it(tmp_path: Path) -> None:

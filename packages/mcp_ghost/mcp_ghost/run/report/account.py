@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
+from mcp_ghost.errors import MCPGhostError
 from mcp_ghost.messages import Usage, text_in
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import JSON, jsonable
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from mcp_ghost.messages import LLMResponse, Message
     from mcp_ghost.toolset import Call
+
+    T_co = TypeVar("T_co", covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    T_co = TypeVar("T_co", covariant=True)
 
 Place: TypeAlias = tuple[int, int, int]
 """(iteration, position in the reply, retry): where in a run something happened."""
@@ -94,8 +103,8 @@ class RunMetadata:
 
 
 @dataclass(frozen=True)
-class GhostResult:
-    """The outcome of a run."""
+class GhostResult(Generic[T_co]):
+    """The outcome of a run; ``T_co`` is the type that its answer was asked to have."""
 
     success: bool
     final_result: JSON
@@ -110,10 +119,23 @@ class GhostResult:
     """What a paused run waits for."""
     state: dict[str, Any] | None = None
     """What it takes to go on with a paused run."""
+    _output: Any = field(default=None, repr=False)
+
+    @property
+    def output(self) -> T_co:
+        """The answer as the type that was asked for; without one, ``final_result``.
+
+        Raises:
+            MCPGhostError: There is no answer; the message says why.
+        """
+        if not self.success:
+            raise MCPGhostError(self.summary)
+        return cast("T_co", self._output)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain JSON values, in the form that ``mcp_ghost()`` promises."""
-        result = asdict(self)
+        result = asdict(replace(self, _output=None))
+        del result["_output"]
         usage = self.execution_metadata.token_usage
         tokens = {name: getattr(usage, name) for name in _TOKENS}
         result["execution_metadata"]["token_usage"] = tokens
