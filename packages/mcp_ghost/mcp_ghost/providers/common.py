@@ -323,12 +323,13 @@ def error_text(body: object) -> str:
 def reported(
     body: Mapping[str, Any], statuses: Mapping[str, int] | None = None
 ) -> LLMStatusError | LLMReplyError | None:
-    """The error in a reply that came as a success; ``statuses`` of errors that have only types."""
+    """The error in a reply that came as a success; ``statuses`` of types and codes in words."""
     error = body.get("error")
     if not error:
         return None
     said, named = error_text(body), error if isinstance(error, dict) else {}
-    code = (statuses or {}).get(str(named.get("type")), named.get("code"))
+    words = (statuses or {}).get
+    code = words(str(named.get("type"))) or words(str(named.get("code"))) or named.get("code")
     if str(code).isdecimal() and 400 <= int(str(code)) <= 599:
         return LLMStatusError(said, int(str(code)))
     return LLMReplyError(f"The model server reported an error: {said}")

@@ -239,8 +239,8 @@ def _options(given: JSONObject, dialect: Dialect, model: str) -> JSONObject:
 
 
 def _items_in(body: Mapping[str, Any]) -> list[JSONObject]:
-    if error := body.get("error"):
-        raise _failure(error, body)
+    if failure := _failure(body):
+        raise failure
     if body.get("status") in ("failed", "cancelled"):
         raise LLMReplyError(f"The model server says of its reply only that it {body['status']}.")
     output = body.get("output")
@@ -248,15 +248,13 @@ def _items_in(body: Mapping[str, Any]) -> list[JSONObject]:
     return [it for it in listed if isinstance(it, dict) and isinstance(it.get("type"), str)]
 
 
-def _failure(error: object, body: Mapping[str, Any]) -> LLMStatusError | LLMReplyError:
-    said = common.error_text({"error": error})
+def _failure(body: Mapping[str, Any]) -> LLMStatusError | LLMReplyError | None:
+    """The error of a reply: whatever has a code of its own kind is the fault of the request."""
+    error = body.get("error")
     code = error.get("code") if isinstance(error, dict) else None
-    failure: LLMStatusError | LLMReplyError = (
-        LLMStatusError(said, _STATUS.get(str(code), 400))
-        if code
-        else LLMReplyError(f"The model server reported an error: {said}")
-    )
-    if usage := _usage(body.get("usage")):
+    its_own = {str(code): 400} if code and not str(code).isdecimal() else {}
+    failure = common.reported(body, its_own | _STATUS)
+    if failure is not None and (usage := _usage(body.get("usage"))):
         failure.usage = LLMResponse(None, "", usage=usage).spent
     return failure
 

@@ -16,10 +16,10 @@ import pytest
 
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import LLMResponse
-from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.streaming.events import EventReader
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.testing.wires import WireName
+from tests.support.wires import llm_client
 
 Pieces: TypeAlias = Sequence[Mapping[str, Any]]
 EVENT_STREAM = {"Content-Type": "text/event-stream"}
@@ -61,7 +61,7 @@ def heard(
     async def tell(delta: tuple[str, str]) -> None:
         told.append(delta[1])
 
-    client = get_llm_client(
+    client = llm_client(
         wire,
         "key",
         "m",
@@ -109,6 +109,12 @@ ENDED: list[dict[str, Any]] = [
 ]
 WORDS: dict[WireName, Pieces] = {
     "openai": [openai(role="assistant", content="Schö"), openai(content="n."), openai("stop")],
+    "responses": [
+        {"type": "response.created", "response": {"object": "response", "model": "m"}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message"}},
+        *({"type": "response.output_text.delta", "delta": it} for it in ("Schö", "n.")),
+        {"type": "response.completed", "response": {"status": "completed", "what": "stop"}},
+    ],
     "anthropic": [
         BEGUN,
         block(0, {"type": "text", "text": ""}),
@@ -120,6 +126,13 @@ WORDS: dict[WireName, Pieces] = {
 }
 WHOLE: dict[WireName, Mapping[str, Any]] = {
     "openai": {"choices": [{"message": {"content": "Schön."}, "finish_reason": "stop"}]},
+    "responses": {
+        "object": "response",
+        "status": "completed",
+        "output": [
+            {"type": "message", "content": [{"type": "output_text", "text": "Schön."}]},
+        ],
+    },
     "anthropic": {
         "type": "message",
         "content": [{"type": "text", "text": "Schön."}],
@@ -387,6 +400,58 @@ def test_each_call_is_made_once_however_it_is_sent(case: str) -> None:
     pieces, expected = CALLS[case]
     usage = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
     response, _, _ = heard("openai", events([*pieces, openai("tool_calls"), usage]))
+    assert made(response) == list(expected)
+    assert response.spent.total_tokens == 7
+
+
+def item(kind: str, place: int | None = 0, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    whole = {"type": "function_call", "name": "s_t", "call_id": "1", "arguments": "", **fields}
+    at = {} if place is None else {"output_index": place}
+    return {"type": f"response.output_item.{kind}", **at, "item": whole}
+
+
+def typed(kind: str, place: int | None = 0, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    at = {} if place is None else {"output_index": place}
+    return {"type": f"response.function_call_arguments.{kind}", **at, **fields}
+
+
+LAST = item("done")["item"] | {"arguments": '{"a":1}'}
+RESPONSES_CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, dict[str, int]]]]] = {
+    "in pieces": ([item("added"), typed("delta", delta='{"a":'), typed("delta", delta="1}")], ONE),
+    "whole at the end": ([item("added"), item("done", arguments='{"a":1}')], ONE),
+    "without its item": (
+        [typed("done", arguments='{"a":1}', name="s_t", call_id="1")],
+        ONE,
+    ),
+    "no index": ([item("added", None), typed("delta", None, delta='{"a":1}')], ONE),
+    "one call at two indexes": (
+        [item("done", arguments='{"a":1}'), item("done", 1, arguments='{"a":1}')],
+        ONE,
+    ),
+    "one id for two of one tool": (
+        [item("done", arguments='{"a":1}'), item("done", 1, arguments='{"a":2}')],
+        SAME,
+    ),
+    "two": (
+        [item("done", arguments='{"a":1}'), item("done", 1, name="s_u", call_id="2")],
+        TWO,
+    ),
+    "arguments as an object": ([item("done", arguments={"a": 1})], ONE),
+    "only in the last piece": (
+        [{"type": "response.completed", "response": {"output": [LAST]}}],
+        ONE,
+    ),
+    "all of it in one piece": ([{"object": "response", "output": [LAST]}], ONE),
+    "a ping first": ([{"type": "ping"}, item("done", arguments='{"a":1}')], ONE),
+}
+
+
+@pytest.mark.parametrize("case", RESPONSES_CALLS)
+def test_each_call_of_a_response_is_made_once_however_it_is_sent(case: str) -> None:
+    pieces, expected = RESPONSES_CALLS[case]
+    used = {"input_tokens": 5, "output_tokens": 2}
+    end = {"type": "response.completed", "response": {"usage": used}}
+    response, _, _ = heard("responses", events([*pieces, end]))
     assert made(response) == list(expected)
     assert response.spent.total_tokens == 7
 

@@ -35,10 +35,11 @@ class ResponsesAssembler:
         if isinstance(response := piece.get("response"), dict):
             self._response |= response
             self.is_complete = kind in _LAST
-        elif kind == "error":
-            error = piece.get("error")
-            self._response["error"] = error if isinstance(error, dict) else {**piece, "type": None}
+        elif kind == "error" or piece.get("error"):
+            self._response["error"] = piece.get("error") or {**piece, "type": None}
             self.is_complete = True
+        elif "output" in piece:  # all of it in one piece
+            self._response, self.is_complete = dict(piece), True
         elif kind in ("response.output_item.added", "response.output_item.done"):
             if isinstance(item := piece.get("item"), dict):
                 self._items[_number(piece, "output_index")] = dict(item)
@@ -46,15 +47,22 @@ class ResponsesAssembler:
             call = self._item(piece, "function_call")
             more = str(piece.get("delta") or "")
             call["arguments"] = piece.get("arguments") or str(call.get("arguments") or "") + more
+            call |= {key: piece[key] for key in ("name", "call_id") if piece.get(key)}
         elif kind == "response.reasoning_summary_part.added" and piece.get("summary_index"):
             yield "thinking", "\n"
         elif (known := kind.rpartition(".")[0]) in _TEXTS:
             yield from self._grow(known, piece)
 
     def body(self) -> JSONObject:
-        """The reply as it would have come at once; some servers send its items only before it."""
-        items = [item for _, item in sorted(self._items.items())]
-        output = self._response.get("output") or items
+        """The reply as it would have come at once; some servers send its items only before it.
+
+        Others send a call twice, at two places.
+        """
+        items = {
+            (item.get("call_id", place), item.get("name"), str(item.get("arguments"))): item
+            for place, item in sorted(self._items.items())
+        }
+        output = self._response.get("output") or [*items.values()]
         return {**self._response, "object": "response", "output": output}
 
     def _item(self, piece: JSONObject, kind: str) -> JSONObject:
@@ -90,9 +98,10 @@ class EitherAssembler:
     def add(self, piece: JSONObject) -> Iterator[Delta]:
         """What a piece adds."""
         kind = str(piece.get("type") or "")
-        if self._chosen is None and kind.startswith(("response.", "error")):
+        if self._chosen is None and (kind.startswith(("response.", "error")) or "output" in piece):
             self._chosen = ResponsesAssembler()
-        elif self._chosen is None and not kind:  # others only keep the connection alive
+        elif self._chosen is None and ("choices" in piece or (piece and not kind)):
+            # What has another type only keeps the connection alive.
             self._chosen = OpenAIAssembler()
         if self._chosen is not None:
             yield from self._chosen.add(piece)
