@@ -1,5 +1,6 @@
 """Where models are asked: the providers that a key at hand chooses, and how a role asks its own."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -45,6 +46,8 @@ def default_model(base_url: str, provider: ProviderChoice) -> str:
     return next((it.small_model for it in ([at_home] if at_home else named)), "default")
 
 
+_THINKS_UNASKED = re.compile(r"(?:^|/)gpt-(?:5\.[5-9]|[6-9])")
+"""OpenAI's models that think with medium effort where nothing else is said."""
 ROLE_KEYS = (*SAMPLING, "thinking_tokens")
 """What the section of a role's sampling has."""
 
@@ -59,10 +62,11 @@ class RoleSettings(NamedTuple):
     """The options of a request that say how to write, not what; None leaves one out."""
 
 
-def sampling_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def sampling_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a request; a model that is to think has room for that beside its answer."""
     options = {name: given[name] for name in SAMPLING}
-    thinks = options["reasoning_effort"] not in {None, "none"}
+    effort = options["reasoning_effort"]
+    thinks = effort != "none" if _THINKS_UNASKED.search(model) else effort not in {None, "none"}
     if thinks and options["max_tokens"]:
         options["max_tokens"] += given["thinking_tokens"]
     return options

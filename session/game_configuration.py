@@ -102,7 +102,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Most tokens in a reply; a reply that is cut off is requested again, once, with four times as
     many."""
     agent_thinking_tokens: NonNegativeInt = 8000
-    """Tokens for thinking on top of ``max_tokens``, once ``reasoning_effort`` is set."""
+    """Tokens for thinking on top of ``max_tokens``, once ``reasoning_effort`` is set, or the model
+    thinks by default."""
     agent_seed: int | None = None
     """Seed of the model's sampling, for endpoints that take one."""
     agent_reasoning_effort: Effort | None = None
@@ -316,11 +317,12 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         model = getattr(self, f"{name}_model")
         if model == "auto" and name != "agent" and base_url == self.role().base_url:
             model = self.agent_model
+        model = self._default_model(base_url) if model == "auto" else model
         return RoleSettings(
-            model=self._default_model(base_url) if model == "auto" else model,
+            model=model,
             base_url=base_url,
             api_key=self._key_for(base_url),
-            sampling=sampling_of({key: getattr(self, f"{name}_{key}") for key in ROLE_KEYS}),
+            sampling=sampling_of(model, {key: getattr(self, f"{name}_{key}") for key in ROLE_KEYS}),
         )
 
     @property

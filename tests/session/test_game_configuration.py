@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -255,6 +256,34 @@ def test_a_key_in_the_environment_chooses_its_provider(
     assert host in role.base_url
     assert role.api_key == "sk-123"
     assert role.model not in ("auto", "default")
+
+
+def test_the_wire_is_a_setting_of_the_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = toml(tmp_path, "[tool.zorkgpt.llm]\nwire = 'chat'")
+    assert GameConfiguration().llm_wire == "auto"
+    assert GameConfiguration.from_toml(path).llm_wire == "chat"
+    monkeypatch.setenv("ZORKGPT_LLM_WIRE", "responses")
+    assert GameConfiguration.from_toml(path).llm_wire == "responses"
+    monkeypatch.setenv("ZORKGPT_LLM_WIRE", "websocket")
+    with pytest.raises(ConfigurationError, match="'auto', 'chat' or 'responses'"):
+        GameConfiguration.from_toml(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "most"),
+    [
+        ("gpt-6-luna", None, 10_000),
+        ("openai/gpt-6-luna", None, 10_000),
+        ("gpt-6-luna", "none", 2000),
+        ("gpt-5.4-mini", None, 2000),
+        ("gpt-5.4-mini", "low", 10_000),
+    ],
+)
+def test_a_model_that_thinks_has_room_for_it(model: str, effort: Any, most: int) -> None:  # noqa: ANN401
+    config = GameConfiguration(agent_model=model, agent_reasoning_effort=effort)
+    assert config.role().sampling["max_tokens"] == most
 
 
 def test_of_several_keys_the_first_provider_is_asked_or_the_one_that_is_named(

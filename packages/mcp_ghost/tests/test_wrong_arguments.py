@@ -71,6 +71,7 @@ def test_a_missing_key_is_an_error_that_names_the_variable(  # B4
         ("api_key", b"sk-0123456789", "api_key must be a string, not bytes"),
         ("model", 3, "model must be a string, not 3"),
         ("base_url", 8080, "base_url must be a string"),
+        ("wire", "websocket", 'wire must be "auto", "chat" or "responses", not'),
         ("namespace", None, "namespace must be a string"),
         ("enable_backtracking", "no", "enable_backtracking must be True or False, not 'no'"),
         ("progress_extends_timeout", 1, "progress_extends_timeout must be True or False, not 1"),

@@ -116,6 +116,9 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 """By every server, with words of the refusal."""
 REFUSED_BY: list[tuple[ServerDialect, Any, str]] = [
+    ("openai", body(model="gpt-6-luna", tools=[TOOL]), "use /v1/responses or set"),
+    ("openai", body(model="gpt-5.4", tools=[TOOL], reasoning_effort="low"), "use /v1/responses"),
+    ("openai", body(model="gpt-6.2-sol", tools=[TOOL]), "Please use /v1/responses instead"),
     ("openai", body(top_k=3), "Unknown parameter: 'top_k'"),
     ("openai", body(tools=[TOOL] * 129), "array too long"),
     ("openai", taking({"type": "string", "enum": None}), "is not of type 'array'"),
@@ -143,5 +146,8 @@ ACCEPTED: list[dict[str, Any]] = [
     body(USER, ASKED, ANSWER, USER, tools=[TOOL], tool_choice="none"),
     body(tools=[TOOL], tool_choice={"type": "function", "function": {"name": "a_b"}}),
     body(tools=[TOOL], tool_choice="required", temperature=1),
+    body(model="gpt-6-luna", tools=[TOOL], reasoning_effort="none"),
+    body(model="gpt-6-luna", reasoning_effort="low"),
+    body(model="gpt-5.4", tools=[TOOL]),
     strict(closed(a={"anyOf": [{"type": "string"}, {"type": "null"}]})),
 ]

@@ -122,6 +122,8 @@ class Accepted:
             self.left |= {here}
             self.wire = other
             return {"wire": f"on the {other} wire"}
+        if other:  # neither will do: the next call begins anew
+            self.wire, self.left = None, frozenset()
         return {"reasoning_effort": "with reasoning_effort 'none' beside tools"} if is_offer else {}
 
     def learn(self, payload: JSONObject, error: LLMStatusError) -> dict[str, str]:

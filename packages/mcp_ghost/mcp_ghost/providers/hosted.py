@@ -36,9 +36,9 @@ OPENAI: Final = Hosted(
     key_variables=("OPENAI_API_KEY",),
     base_url="https://api.openai.com/v1",
     base_url_variable="OPENAI_BASE_URL",
-    # Newer ones, from GPT-5.6, refuse tools on chat completions unless told not to think.
-    default_model="gpt-5.4",
-    small_model="gpt-5.4-mini",
+    # https://developers.openai.com/api/docs/models: both take tools through the Responses API.
+    default_model="gpt-6.2-sol",
+    small_model="gpt-6-luna",
     wire="openai",
 )
 ANTHROPIC: Final = Hosted(

@@ -30,6 +30,13 @@ in parts, and wants tool definitions beside a history with tool calls; llamacpp:
 the tools' schemas."""
 
 
+# https://github.com/openai/openai-openapi/issues/541, and for those that think unasked
+# https://github.com/BerriAI/litellm/pull/34569
+_NO_TOOLS = re.compile(r"gpt-(?:5\.[2-9]|[6-9])(?!.*-chat)")
+_THINKS_UNASKED = re.compile(r"gpt-(?:5\.[5-9]|[6-9])")
+_ONLY_RESPONSES = re.compile(r"gpt-6(?:-astra|\.\d)")
+
+
 def _exchanges(messages: list[JSONObject]) -> list[Exchange]:
     found: list[Exchange] = [([], [])]
     for message in messages:
@@ -89,6 +96,19 @@ def _incomplete(schema: JSONObject) -> str:
     return ", ".join(sorted({*schema.get("properties", ())} ^ {*schema.get("required", ())}))
 
 
+def _thinks_with_tools(body: JSONObject) -> str | None:
+    """The model, if it has tools and is not told not to think; newer ones think unasked."""
+    model, effort = str(body.get("model")), body.get("reasoning_effort")
+    wants = effort is not None or _THINKS_UNASKED.match(model)
+    is_refused = body.get("tools") and wants and effort != "none" and _NO_TOOLS.match(model)
+    return model if is_refused and not _ONLY_RESPONSES.match(model) else None
+
+
+def _tools_elsewhere(body: JSONObject) -> str | None:
+    model = str(body.get("model"))
+    return model if body.get("tools") and _ONLY_RESPONSES.match(model) else None
+
+
 RULES = rules_of(
     "openai",
     {
@@ -98,6 +118,8 @@ RULES = rules_of(
         "json_text": _not_an_object,
         "image": image,
         "no_tool": _no_tool,
+        "thinks_with_tools": _thinks_with_tools,
+        "tools_elsewhere": _tools_elsewhere,
         "undefined": _undefined,
         "nowhere": _nowhere,
         "incomplete": _incomplete,

@@ -206,7 +206,7 @@ def refusal(body: object) -> str | None:
     objection = first_objection(RULES, body)
     if objection or not isinstance(body, dict):
         return objection or "The request is not a JSON object."
-    return refusals.refusal({**_read(body, {}), "reasoning_effort": "none"}, "openai")
+    return refusals.refusal({**_read(body, {}), "model": "m"}, "openai")
 
 
 RESPONSES = Wire(

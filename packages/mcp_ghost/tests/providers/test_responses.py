@@ -336,7 +336,7 @@ def test_where_only_chat_is_spoken_tools_come_without_thinking() -> None:
     [
         (CHAT, "The model `m` does not exist or you do not have access to it.", 404, False),
         (RESPONSES, "The model `m` does not exist or you do not have access to it.", 404, True),
-        (RESPONSES, "Invalid schema for function 'fs_read'.", 400, True),
+        (RESPONSES, "Your prompt is not to our liking.", 400, True),
         (CHAT, REASONS["only"], 401, False),
     ],
 )
@@ -357,12 +357,13 @@ def test_the_wire_that_was_chosen_is_not_left() -> None:
 
 def test_where_neither_wire_is_spoken_the_server_that_says_why_is_quoted() -> None:
     for at_home in (True, False):
-        with ModelServer([error_reply(404, REASONS["no chat"])]) as server:
+        with ModelServer([error_reply(404, REASONS["no chat"])] * 2) as server:
             where = {"transport": server.async_transport()} if at_home else {}
             address = None if at_home else server.base_url
             client = get_llm_client("openai", KEY, "m", address, **where)
-            with pytest.raises(LLMStatusError, match="not a chat model"):
-                ask(client)
+            for _ in range(2):
+                with pytest.raises(LLMStatusError, match="not a chat model"):
+                    ask(client)
 
 
 def test_what_was_refused_beside_the_wire_is_left_out() -> None:
