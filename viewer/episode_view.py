@@ -109,6 +109,7 @@ class EpisodeView(EpisodeFold):
             "best_score": max((score for _, score in self._known_scores()), default=None),
             "rooms": len(self.rooms) or None,
             **asdict(self.usage),
+            "seconds": round(self.turn_seconds + self.reflection_seconds, 1),
             "reflections": len(self.reflections),
             # A player that asks no model never has our parts: nothing to report.
             "parts_off": self._parts_off() if self.start and self.start.asks_a_model else [],

@@ -16,6 +16,7 @@ const heading = document.getElementById("heading");
 const state = document.getElementById("state");
 const keys = document.getElementById("keys");
 const tables = document.getElementById("tables");
+const links = Object.fromEntries(["index", "experiments", "search"].map((name) => [name, document.getElementById(`to-${name}`)]));
 const pages = { index: IndexPage, episode: EpisodePage, compare: ComparePage, experiments: ExperimentsPage, search: SearchPage };
 const RETRY = 2000; // milliseconds until a page that could not be loaded is tried again
 let view = null;
@@ -30,9 +31,14 @@ async function route() {
   leave();
   fill(heading);
   say("");
+  for (const [name, it] of Object.entries(links)) {
+    it.href = name === "index" ? "#/" : `#/all/${name}`;
+    if (name === address.page) it.setAttribute("aria-current", "page");
+    else it.removeAttribute("aria-current");
+  }
   const Page = pages[address.page];
   if (!Page) return notice("alert", "There is no such page.", TO_ALL);
-  const next = (view = new Page(address, { main, heading, say, again, waits }));
+  const next = (view = new Page(address, { main, heading, links, say, again, waits }));
   try {
     await next.open();
   } catch (error) {
@@ -85,12 +91,14 @@ function tell(text) {
   setTimeout(() => told.remove(), 4000);
 }
 
+function isDark() {
+  const { theme } = document.documentElement.dataset;
+  return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
 function switchTheme() {
   const root = document.documentElement;
-  const dark = root.dataset.theme
-    ? root.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
+  root.dataset.theme = isDark() ? "light" : "dark";
   try {
     localStorage.setItem("zorkgpt-theme", root.dataset.theme);
   } catch {
@@ -107,6 +115,9 @@ function onKey(event) {
   event.preventDefault();
 }
 
+const sayTheme = () => document.getElementById("theme").setAttribute("aria-pressed", String(isDark()));
+addEventListener("themechange", sayTheme);
+sayTheme();
 addEventListener("hashchange", route);
 addEventListener("keydown", onKey);
 for (const wish of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {

@@ -134,7 +134,7 @@ export class Cockpit {
     this.next.hidden = !ended && running;
     if (this.next.hidden) return;
     this.playing.hidden = true;
-    if (watched) this.next.open = true;
+    if (watched && innerWidth > 768) this.next.open = true; // on a phone, the story keeps its room
     this.next.querySelector("summary").textContent = `${ending(this.episode.summary)}. Next steps`;
   }
 

@@ -5,18 +5,23 @@ import { h, icon } from "../dom.js";
 const SPEEDS = [["Slow", 3000], ["Reading", 1600], ["Brisk", 700], ["Fast", 150]]; // milliseconds a turn
 
 export class Controls {
-  /** `on` has the functions go(turn), step(by), play() and follow(). */
+  /** `on` has the functions go(turn), step(by), play(), follow(), shorten() and find(). */
   constructor(on) {
     this.slider = h("input", { type: "range", min: 0, value: 0, step: 1, id: "slider", "aria-label": "Turn", oninput: () => on.go(Number(this.slider.value)) });
     this.place = h("output", { class: "place", for: "slider" });
     this.playing = button("play", "Play", on.play);
     this.speed = h("select", { id: "speed" }, SPEEDS.map(([name, pause]) => h("option", { value: pause }, name)));
     this.speed.value = "1600";
+    this.short = button("list", "One line a turn", on.shorten);
+    this.short.setAttribute("aria-pressed", "false");
+    this.short.classList.add("shorten");
+    const finding = button("search", "Find turns", on.find);
+    finding.classList.add("finding");
     this.news = h("button", { type: "button", class: "news", hidden: true, onclick: on.follow });
     this.node = h("div", { class: "controls", role: "group", "aria-label": "Replay" },
       h("div", { class: "buttons" }, button("first", "Beginning", () => on.go(0)), button("previous", "Previous turn", () => on.step(-1)),
         this.playing, button("next", "Next turn", () => on.step(1)), button("last", "Newest turn", on.follow)),
-      this.slider, this.place,
+      this.slider, this.place, finding, this.short,
       h("label", { class: "speed" }, h("span", {}, "Speed"), this.speed));
   }
 

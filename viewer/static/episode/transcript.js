@@ -5,6 +5,8 @@ import { newsAt, openingArticle, turnArticle } from "./turn_view.js";
 
 const AHEAD = 1200; // pixels around what is visible
 const GUESS = 230; // pixels of a turn not measured yet
+const GUESS_SHORT = 34; // where each turn has one line
+const STOPS = "a, button, summary, [tabindex]";
 const NEAR_END = 60; // pixels
 
 export class Transcript {
@@ -20,7 +22,7 @@ export class Transcript {
   constructor(episode, on) {
     this.episode = episode;
     this.on = on;
-    this.node = h("div", { class: "transcript", role: "feed", tabindex: "0", "data-first": true, "aria-label": "Transcript", onscroll: () => this.heed(), onwheel: (event) => this.#wheeled(event) });
+    this.node = h("div", { class: "transcript", role: "feed", "data-first": true, tabindex: "-1", "aria-label": "Transcript", onfocus: () => this.#current?.focus({ preventScroll: true }), onscroll: () => this.heed(), onwheel: (event) => this.#wheeled(event) });
     this.watcher = new IntersectionObserver((entries) => this.#seen(entries), { root: this.node, rootMargin: `${AHEAD}px 0px` });
     this.sizes = new ResizeObserver(([{ contentRect }]) => this.#measured(contentRect));
     this.sizes.observe(this.node);
@@ -122,6 +124,17 @@ export class Transcript {
     if (this.#shown !== null) this.on.rewrapped();
   }
 
+  /** Show one line of each turn but the one that is shown, or all of each; whether they are short now. */
+  shorten() {
+    const isShort = this.node.toggleAttribute("data-short");
+    for (const block of this.#blocks) {
+      block.height = undefined;
+      if (!block.shown) this.#hold(block);
+    }
+    if (this.#shown !== null) this.on.rewrapped();
+    return isShort;
+  }
+
   #addBlock(number) {
     const block = { number, node: h("div", { class: "block", "data-block": number }), rows: new Map(), shown: false };
     this.#blocks.push(block);
@@ -134,7 +147,7 @@ export class Transcript {
   #hold(block) {
     const first = block.number * this.episode.chunk;
     const turns = Math.max(1, Math.min(this.episode.last - first, this.episode.chunk));
-    block.node.style.minHeight = `${block.height ?? turns * GUESS}px`;
+    block.node.style.minHeight = `${block.height ?? turns * (this.node.hasAttribute("data-short") ? GUESS_SHORT : GUESS)}px`;
   }
 
   #seen(entries) {
@@ -213,14 +226,26 @@ export class Transcript {
   }
 
   #add(block, turn, article, append = true) {
+    for (const stop of article.querySelectorAll(STOPS)) stop.tabIndex = -1; // until it is the one that is shown
     block.rows.set(turn, article);
     if (append) block.node.append(article);
   }
 
+  get #current() {
+    return this.node.querySelector(`[data-turn="${this.#shown}"]`);
+  }
+
+  /** The feed is one stop for who goes by Tab: the turn that is shown, and what is in it. */
   #mark() {
-    for (const old of this.node.querySelectorAll("[aria-current]")) {
-      if (Number(old.dataset.turn) !== this.#shown) old.removeAttribute("aria-current");
+    const current = this.#current;
+    const within = document.activeElement.closest?.(".turn");
+    for (const row of this.node.querySelectorAll(".turn")) {
+      const isShown = row === current;
+      if (isShown === (row.tabIndex === 0)) continue;
+      for (const stop of [row, ...row.querySelectorAll(STOPS)]) stop.tabIndex = isShown ? 0 : -1;
+      if (isShown) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
     }
-    this.node.querySelector(`[data-turn="${this.#shown}"]`)?.setAttribute("aria-current", "true");
+    if (within && current && within !== current && this.node.contains(within)) current.focus({ preventScroll: true });
   }
 }

@@ -18,6 +18,18 @@ import { Usage } from "../episode/usage.js";
 const PANELS = [["story", "Story"], ["situation", "Situation"], ["prompt", "Prompt"], ["usage", "Usage"], ["map", "Map"]];
 const ASIDE = PANELS.slice(1, 4); // one of them beside the story
 
+/** Arrows go from tab to tab. */
+function turnTabs(event) {
+  const tabs = [...event.currentTarget.children];
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!by) return;
+  const next = tabs.at((tabs.indexOf(event.target) + by) % tabs.length);
+  next.click();
+  next.focus();
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 export class EpisodePage {
   #shown = 0;
   #following = false;
@@ -70,6 +82,7 @@ export class EpisodePage {
     this.usage?.close();
     delete this.main.dataset.view;
     delete this.main.dataset.side;
+    delete this.main.dataset.finding;
   }
 
   /** Another turn of the same episode needs no new page. */
@@ -92,10 +105,12 @@ export class EpisodePage {
     const inControl = event.target.closest("button, summary, a, input");
     const acts = {
       ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1),
-      Home: () => this.go(0), End: () => this.follow(), f: () => this.follow(), " ": () => this.play(),
+      c: () => this.#shorten(), Home: () => this.go(0), End: () => this.follow(), f: () => this.follow(), " ": () => this.play(),
     };
     if (event.key === "p") return this.cockpit?.pause() ?? false;
     if (event.key === ".") return this.cockpit?.step() ?? false;
+    const paged = { PageUp: -1, PageDown: 1 }[event.key];
+    if (paged && event.target.closest(".turn")) return void this.step(paged) ?? true;
     const own = event.target === this.controls?.slider && event.key.length > 1;
     if (!acts[event.key]) return this.finder?.key(event) ?? false;
     if (own || (event.key === " " && inControl && inControl !== this.controls.slider)) return false;
@@ -125,6 +140,11 @@ export class EpisodePage {
     this.usage.show(this.#shown);
   }
 
+  /** Where there is little room, the line for finding turns is there only when it is wanted. */
+  #find() {
+    if (this.main.toggleAttribute("data-finding")) this.finder.input.focus();
+  }
+
   #search(text) {
     this.finder.input.value = text;
     this.finder.search();
@@ -137,6 +157,10 @@ export class EpisodePage {
   step(by) {
     this.#stop();
     return this.go(this.#shown + by);
+  }
+
+  #shorten() {
+    this.controls.short.setAttribute("aria-pressed", String(this.transcript.shorten()));
   }
 
   /** Go to the newest turn and stay with it. */
@@ -180,7 +204,7 @@ export class EpisodePage {
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
     this.usage = new Usage(this.episode, (turn) => this.#jump(turn));
     this.cockpit = new Cockpit(this.episode);
-    this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow() });
+    this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow(), shorten: () => this.#shorten(), find: () => this.#find() });
     this.finder = new Finder(this.episode, { shown: () => this.#shown, go: (turn) => this.#jump(turn), text: () => this.#markFound() });
     this.#showHeading();
     this.main.dataset.view = "story";
@@ -189,21 +213,32 @@ export class EpisodePage {
     this.main.dataset.side = "situation";
     this.charts = h("div", { class: "charts" }, this.chart.node);
     fill(this.main, h("div", { class: "episode" },
-      h("nav", { class: "tabs", "aria-label": "Parts of the page" }, this.tabs),
+      h("a", { class: "skip", href: "#side", onclick: (event) => this.#skip(event) }, "Skip to the situation"),
+      h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the page", onkeydown: turnTabs }, this.tabs),
       h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news, this.cockpit.node),
-      h("div", { class: "side" }, h("nav", { class: "tabs sides", "aria-label": "Beside the story" }, this.sides), this.situation.node, this.prompt.node, this.usage.node),
+      h("div", { class: "side" }, h("div", { class: "tabs sides", role: "tablist", "aria-label": "Beside the story", onkeydown: turnTabs }, this.sides), this.situation.node, this.prompt.node, this.usage.node),
       this.charts,
       this.controls.node));
     this.chart.start();
   }
 
-  #tab(name, label, pressed) {
-    return h("button", { type: "button", "aria-pressed": String(pressed), onclick: () => this.#choose(name) }, label);
+  #tab(name, label, chosen) {
+    return h("button", { type: "button", role: "tab", "aria-selected": String(chosen), tabindex: chosen ? 0 : -1, onclick: () => this.#choose(name) }, label);
+  }
+
+  /** Past all turns, to what is true after the one that is shown. */
+  #skip(event) {
+    event.preventDefault(); // the address names what is shown, not a place on the page
+    this.#choose("situation");
+    this.situation.node.focus();
   }
 
   /** On a narrow screen, show one part at a time; on a wide one, one of those beside the story. */
   #choose(name) {
-    const press = (tabs, names) => tabs.forEach((tab, i) => tab.setAttribute("aria-pressed", String(names[i][0] === name)));
+    const press = (tabs, names) => tabs.forEach((tab, i) => {
+      tab.setAttribute("aria-selected", String(names[i][0] === name));
+      tab.tabIndex = names[i][0] === name ? 0 : -1;
+    });
     this.main.dataset.view = name;
     press(this.tabs, PANELS);
     if (!ASIDE.some(([side]) => side === name)) return;

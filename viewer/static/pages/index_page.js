@@ -11,40 +11,62 @@ import { sparkline } from "../drawing/sparkline.js";
 
 const REFRESH = 2000; // milliseconds, while an episode runs or none has begun
 const REFRESH_IDLE = 5000; // milliseconds, otherwise: another may begin
+const KEPT = "zorkgpt-columns";
 const COLUMNS = [
   { name: "Episode", key: (it) => it.started ?? "", cell: episodeCell },
-  { name: "Story", key: (it) => it.title || it.story, cell: (it) => bdi(it.title || it.story) },
-  { name: "Model", key: format.playedBy, cell: (it) => bdi(format.playedBy(it), { class: "model" }) },
+  { name: "Started", key: (it) => it.started ?? "", cell: (it) => format.moment(it.started), hidden: true },
+  { name: "Story", key: (it) => it.title || it.story, cell: (it) => only("story", it.title || it.story) },
+  { name: "Model", key: format.playedBy, cell: (it) => only("model", format.playedBy(it)) },
   { name: "Seed", key: (it) => it.seed ?? 0, cell: (it) => String(it.seed ?? "–"), number: true },
   { name: "Turns", key: (it) => it.turns, cell: (it) => format.whole(it.turns), number: true },
   { name: "Score", key: (it) => it.score, cell: (it) => [format.score(it), it.hints > 0 && h("span", { class: "fine hinted" }, format.hinted(it))], number: true },
   { name: "Curve", cell: (it, most) => sparkline(it.scores, it.turns, most) },
   { name: "End", key: format.ending, cell: endCell },
-  { name: "Tools", key: (it) => it.tool_calls, cell: (it) => format.whole(it.tool_calls), number: true },
+  { name: "Time", key: (it) => it.seconds ?? 0, cell: (it) => (it.seconds ? format.duration(it.seconds) : "–"), number: true },
+  { name: "Tools", key: (it) => it.tool_calls, cell: (it) => format.whole(it.tool_calls), number: true, hidden: true },
   { name: "Tokens", key: format.tokens, cell: (it) => format.short(format.tokens(it)), number: true },
   { name: "Cost", key: (it) => it.cost, cell: (it) => format.money(it.cost), number: true },
 ];
 
+/** One line: the name, and what else tells the episode from others. */
 function episodeCell(it) {
-  return [h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(it.id)),
-    h("span", { class: "fine" }, format.moment(it.started), it.group && [" · ", bdi(it.group)]),
-    tagList(it.tags), it.note && h("span", { class: "fine note", title: it.note }, bdi(it.note)),
-    it.parts_off?.length > 0 && h("span", { class: "fine" }, `without ${it.parts_off.join(", ")}`)];
+  const more = [it.group, it.parts_off?.length > 0 && `without ${it.parts_off.join(", ")}`, it.note].filter(Boolean);
+  return h("div", { class: "one-line", title: [format.moment(it.started), ...more].join(" · ") },
+    h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(it.id)),
+    tagList(it.tags), more.length > 0 && h("span", { class: "fine note" }, bdi(more.join(" · "))));
 }
+
+/** A value that leads to the episodes that share it. */
+const only = (field, value) => h("a", { class: "only", href: ofIndex({ filter: `${field}:"${String(value).replaceAll('"', "")}"` }), title: `Only ${value}` }, bdi(value));
+
+/** A start that failed: nothing was played. */
+const isFailedStart = (it) => !it.turns && !it.running;
+
+const hiddenColumns = () => {
+  try {
+    return new Set(JSON.parse(localStorage.getItem(KEPT)) ?? COLUMNS.filter((it) => it.hidden).map((it) => it.name));
+  } catch {
+    return new Set();
+  }
+};
 
 function endCell(it) {
   const kind = it.running ? "live" : it.end_reason ?? "interrupted";
-  return h("span", { class: "end", "data-kind": kind }, format.ending(it));
+  const end = only("end", format.ending(it));
+  end.classList.add("end");
+  end.dataset.kind = kind;
+  return end;
 }
 
 export class IndexPage {
   #sort = { column: COLUMNS[0], down: true };
   #chosen = new Set();
+  #latest = null; // what was chosen last
+  #hidden = hiddenColumns();
+  #starts = false; // whether starts that failed are shown
 
-  constructor(address, { main, heading }) {
-    this.asked = address.filter;
-    this.main = main;
-    this.heading = heading;
+  constructor(address, { main, heading, links }) {
+    Object.assign(this, { asked: address.filter, main, heading, links });
   }
 
   async open() {
@@ -114,24 +136,37 @@ export class IndexPage {
     this.filter = this.field.input;
     this.filter.value = this.asked;
     this.compare = h("button", { type: "button", disabled: true, onclick: () => (location.hash = ofComparison([...this.#chosen])) }, "Compare");
-    this.experiments = h("a", { href: ofExperiments({}) }, "Experiments");
-    this.search = h("a", { href: ofSearch({}) }, "Search");
-    this.count = h("p", { class: "fine count", id: "count", role: "status" });
+    this.count = h("span", { class: "fine count", id: "count", role: "status" });
+    this.starts = h("button", { type: "button", class: "more fine", hidden: true, onclick: () => { this.#starts = !this.#starts; this.#fillTable(); } });
+    this.columns = h("details", { class: "columns" }, h("summary", {}, "Columns"), h("div", {}, COLUMNS.slice(1).map((it) => this.#columnBox(it))));
     this.body = h("tbody", { role: "rowgroup" });
     this.groups = h("section", { class: "groups", "aria-labelledby": "groups-title" });
     fill(this.main, h("div", { class: "index" },
       h("div", { class: "index-head" }, h("h1", {}, "Episodes"),
-        h("div", { class: "tools" }, this.field.nodes, this.compare, this.experiments, this.search)),
-      this.count,
+        h("div", { class: "tools" }, this.field.nodes, this.compare, this.columns)),
+      h("p", { class: "counts" }, this.count, " ", this.starts),
       h("table", { class: "episodes", role: "table", "aria-label": "Episodes" },
         h("thead", { role: "rowgroup" }, this.#header()), this.body),
       this.groups));
     this.#fillTable();
   }
 
+  #columnBox({ name }) {
+    const box = h("input", { type: "checkbox", checked: !this.#hidden.has(name), onchange: () => {
+      this.#hidden[box.checked ? "delete" : "add"](name);
+      try {
+        localStorage.setItem(KEPT, JSON.stringify([...this.#hidden]));
+      } catch {
+        // Not kept: then it holds until the page is left.
+      }
+      this.#fillTable();
+    } });
+    return h("label", {}, box, " ", name);
+  }
+
   #header() {
     this.heads = COLUMNS.map((column) => {
-      const head = h("th", { role: "columnheader", scope: "col", class: column.number && "number" });
+      const head = h("th", { role: "columnheader", scope: "col", "data-label": column.name, class: column.number && "number" });
       head.append(column.key ? h("button", { type: "button", onclick: () => this.#sortBy(column) }, column.name) : column.name);
       return head;
     });
@@ -147,7 +182,7 @@ export class IndexPage {
   #shown() {
     const { column, down } = this.#sort;
     return this.index.episodes
-      .filter(this.fits)
+      .filter((it) => this.fits(it) && (this.#starts || !isFailedStart(it)))
       .sort((a, b) => (down ? -1 : 1) * compare(column.key(a), column.key(b)));
   }
 
@@ -159,17 +194,21 @@ export class IndexPage {
 
   #fillTable() {
     Object.assign(this, this.field.read(this.asked));
-    this.experiments.href = ofExperiments({ filter: this.asked.trim() });
-    this.search.href = ofSearch({ filter: this.asked.trim() });
+    this.links.experiments.href = ofExperiments({ filter: this.asked.trim() });
+    this.links.search.href = ofSearch({ filter: this.asked.trim() });
     const shown = this.#shown();
     this.heads.forEach((head, i) => {
       const sorted = COLUMNS[i] === this.#sort.column;
+      head.hidden = this.#hidden.has(COLUMNS[i].name);
       if (COLUMNS[i].key) head.setAttribute("aria-sort", sorted ? (this.#sort.down ? "descending" : "ascending") : "none");
     });
     this.most = new Map(); // lines of one story are to be compared by eye
     for (const it of shown) this.most.set(it.story, Math.max(1, this.most.get(it.story) ?? 1, it.best_score));
     keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
-    const all = this.index.episodes.length;
+    const failed = this.index.episodes.filter(isFailedStart).length;
+    const all = this.index.episodes.length - (this.#starts ? 0 : failed);
+    this.starts.hidden = !failed;
+    this.starts.textContent = `${this.#starts ? "Hide" : "Show"} ${format.plural(failed, "start")} without a turn`;
     const counted = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
     const reading = this.index.unread ? ` · Reading logs: ${format.whole(all)} of ${format.whole(all + this.index.unread)} …` : "";
     this.count.textContent = this.wrong || (shown.length ? counted : `No match among ${format.plural(all, "episode")}`) + reading;
@@ -178,15 +217,22 @@ export class IndexPage {
   }
 
   #row(it) {
-    const box = h("input", { type: "checkbox", "data-choose": it.id, "data-focus": `choose ${it.id}`, "aria-label": `Compare ${it.id}`, onchange: (event) => this.#choose(it.id, event.target.checked) });
+    const box = h("input", { type: "checkbox", "data-choose": it.id, "data-focus": `choose ${it.id}`, "aria-label": `Compare ${it.id}`, onclick: (event) => this.#choose(it.id, event.target.checked, event.shiftKey) });
     box.checked = this.#chosen.has(it.id);
     return h("tr", { role: "row" }, h("td", { role: "cell", class: "choose" }, box),
-      COLUMNS.map((column) => h("td", { role: "cell", "data-label": column.name, class: column.number && "number" }, column.cell(it, this.most.get(it.story)))));
+      COLUMNS.filter(({ name }) => !this.#hidden.has(name)).map((column) => h("td", { role: "cell", "data-label": column.name, class: column.number && "number" }, column.cell(it, this.most.get(it.story)))));
   }
 
-  #choose(id, chosen) {
-    this.#chosen.delete(id);
-    if (chosen) this.#chosen.add(id);
+  /** Choose an episode; with Shift, all from the one that was chosen before. */
+  #choose(id, chosen, range) {
+    const ids = this.#shown().map((it) => it.id);
+    const ends = [ids.indexOf(range ? this.#latest ?? id : id), ids.indexOf(id)].sort((a, b) => a - b);
+    this.#latest = id;
+    for (const it of ids.slice(ends[0], ends[1] + 1)) {
+      this.#chosen.delete(it);
+      if (chosen) this.#chosen.add(it);
+    }
+    if (range) this.#fillTable();
     this.compare.disabled = this.#chosen.size < 2;
     this.compare.textContent = this.#chosen.size < 2 ? "Compare" : `Compare ${this.#chosen.size}`;
   }

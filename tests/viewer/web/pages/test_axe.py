@@ -78,8 +78,8 @@ def test_axe_finds_nothing(
     mark = "&" if "?" in place else "?"
     with opened(browser, f"{base}{place}{mark}{token.lstrip('?')}", **options) as page:
         expect(page.locator(PAGES[place]).first).to_be_attached()
-        views = page.locator("nav.tabs:not(.sides) button").all() if width == "narrow" else []
-        views = views or page.locator("nav.sides button").all()
+        views = page.locator(".tabs:not(.sides) button").all() if width == "narrow" else []
+        views = views or page.locator(".sides button").all()
         page.evaluate(axe)
         found = page.evaluate(RUN)
         for view in views:

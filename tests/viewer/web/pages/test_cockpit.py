@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from session.record.event_log import read
 from session.record.schema import ModelCall
 from tests.support import free_port
-from tests.support.browser import PATIENCE, needs_chromium, opened
+from tests.support.browser import PATIENCE, beside, needs_chromium, opened
 from tests.support.viewing import log_of, playing, recorded
 from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
@@ -91,7 +91,7 @@ def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
 def test_a_page_opened_before_its_game_waits_and_says_when_the_program_stops(
     browser: Browser, tmp_path: Path
 ) -> None:
-    recorded(tmp_path, "earlier")
+    beside(lambda: recorded(tmp_path, "earlier"))
     cockpit, port = Cockpit(), free_port()
     with opened(browser, "about:blank", forgiven="ERR_") as page:
         with watching(tmp_path, port, False, episode="latest", cockpit=cockpit) as address:

@@ -119,13 +119,29 @@ def test_the_filter_takes_expressions_and_the_address_keeps_them(index: Page) ->
         expect(rows(index)).to_have_count(1)
     asked.fill("turns>=8 model:birch/small")
     assert index.evaluate("location.hash") == "#/?filter=turns%3E%3D8%20model%3Abirch%2Fsmall"
-    rows(index).get_by_role("link").click()
+    rows(index).locator(".episode-link").click()
     expect(current(index)).to_have_attribute("data-turn", "8")
     index.go_back()
     expect(rows(index)).to_have_count(1)
     expect(asked).to_have_value("turns>=8 model:birch/small")
     index.evaluate("location.hash = '#/?filter=turns:4'")
     expect(rows(index)).to_contain_text(MODELS[0])
+
+
+def test_a_value_leads_to_its_episodes_and_each_has_one_line(index: Page) -> None:
+    heights = "all => all.map((it) => it.getBoundingClientRect().height)"
+    assert max(rows(index).evaluate_all(heights)) < 36
+    rows(index).filter(has_text=MODELS[0]).get_by_role("link", name=MODELS[0]).click()
+    expect(rows(index)).to_have_count(1)
+    expect(index.get_by_label("Filter")).to_have_value(f'model:"{MODELS[0]}"')
+    index.get_by_label("Filter").fill("")
+    boxes = rows(index).get_by_role("checkbox")
+    boxes.first.click()
+    boxes.last.click(modifiers=["Shift"])
+    expect(index.get_by_role("button", name="Compare 4")).to_be_enabled()
+    index.locator("summary", has_text="Columns").click()
+    index.get_by_label("Seed", exact=True).uncheck()
+    expect(index.locator('td[data-label="Seed"]')).to_have_count(0)
 
 
 def test_a_row_tells_of_its_episode_and_leads_to_it(index: Page) -> None:
@@ -136,7 +152,7 @@ def test_a_row_tells_of_its_episode_and_leads_to_it(index: Page) -> None:
     expect(row.locator("svg.sparkline path").last).to_have_attribute("d", re.compile("^M1 .*H.*V"))
     interrupted = rows(index).filter(has_text=MODELS[0])
     expect(interrupted).to_contain_text("Interrupted")
-    row.get_by_role("link").click()
+    row.locator(".episode-link").click()
     expect(current(index)).to_have_attribute("data-turn", "12")
 
 
@@ -208,7 +224,7 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(
             expect(current(page).locator(".spent").first).to_be_visible()
             for part, inside in (("Map", ".map canvas"), ("Situation", ".situation h2")):
                 expect(page.locator(inside).first).to_be_hidden()
-                page.get_by_role("button", name=part, exact=True).click()
+                page.get_by_role("tab", name=part, exact=True).click()
                 expect(page.locator(inside).first).to_be_visible()
             expect(page.get_by_text("The Weatherworks · default · seed")).to_be_visible()
             page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
@@ -262,7 +278,7 @@ def test_the_switch_changes_light_to_dark_and_is_remembered(browser: Browser, ad
         expect(current(page)).to_be_visible()
         ground = "getComputedStyle(document.documentElement).backgroundColor"
         by_day = page.evaluate(ground)
-        page.get_by_role("button", name="Light or dark").click()
+        page.get_by_role("button", name="Dark colours").click()
         by_night = page.evaluate(ground)
         assert by_night != by_day
         page.reload()

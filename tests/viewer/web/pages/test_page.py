@@ -277,7 +277,7 @@ def test_the_help_lists_the_keys_and_closes(replay: Page) -> None:
 
 @needs_chromium
 def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Page) -> None:
-    replay.get_by_role("navigation", name="Beside the story").get_by_text("Prompt").click()
+    replay.get_by_role("tablist", name="Beside the story").get_by_text("Prompt").click()
     prompt = replay.get_by_role("region", name="Prompt")
     call = prompt.get_by_role("region", name="Agent, call 1")
     expect(call).to_contain_text("served by scripted_model.py")
@@ -298,13 +298,13 @@ def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Pag
     expect(prompt).to_contain_text("thoughtbox.think")
     replay.evaluate("location.hash = '#/played/turn/0'")
     expect(prompt).to_contain_text("No model is asked before the first turn.")
-    replay.get_by_role("navigation", name="Beside the story").get_by_text("Situation").click()
+    replay.get_by_role("tablist", name="Beside the story").get_by_text("Situation").click()
     expect(prompt).to_be_hidden()
 
 
 def usage_of(page: Page, figure: str) -> Locator:
     """The chart of a figure, once the tab that has it is open."""
-    tabs = page.locator("nav.tabs:visible").get_by_role("button", name="Usage")
+    tabs = page.locator(".tabs:visible").get_by_role("tab", name="Usage")
     tabs.click()
     return page.locator(".usage").get_by_role("slider", name=f"{figure} by turn")
 
@@ -334,7 +334,7 @@ def test_what_each_turn_took_is_drawn_until_the_turn_shown_and_keys_and_clicks_c
     usage.get_by_role("region", name="Time").get_by_role("link").click()
     expect(usage.locator("tbody tr[aria-current]")).to_have_count(1)
     assert replay.evaluate("location.hash").startswith("#/played/turn/")
-    replay.locator("nav.sides").get_by_role("button", name="Situation").click()
+    replay.locator(".sides").get_by_role("tab", name="Situation").click()
     expect(usage).to_be_hidden()
 
 
@@ -365,15 +365,16 @@ def test_unknown_costs_are_gaps_that_are_said_on_a_telephone_and_in_high_contras
         expect(cost).to_have_attribute("data-bars", "3")
         expect(cost).to_have_attribute("data-unknown", "2")
         said = page.get_by_role("region", name="Cost").locator(".sum")
-        expect(said).to_contain_text("$0.08 so far; median $0.02, most $0.05 in turn 5")
+        expect(said).to_contain_text("$0.08 so far; median $0.02, peak $0.05 in turn 5")
         expect(said).to_contain_text("unknown in 2 turns (dotted), which are not counted")
         assert cost.evaluate(INKED)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.locator(".usage").focus()  # on the tabs, arrows go from tab to tab
         page.keyboard.press("ArrowLeft")
         expect(page.get_by_role("region", name="Cost")).to_contain_text("Turn 4: unknown")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
-        expect(said).to_contain_text("$0.14 so far; median $0.04, most $0.06")  # of 1, 2, 5 and 6
+        expect(said).to_contain_text("$0.14 so far; median $0.04, peak $0.06")  # of 1, 2, 5 and 6
         page.keyboard.press("End")
         between = page.locator(".usage").get_by_text(re.compile("^Not in these charts: "))
         expect(between).to_contain_text(re.compile("with unknown tokens, unknown cost, "))
@@ -395,3 +396,30 @@ def test_a_missing_episode_and_a_wrong_address_say_so(browser: Browser, address:
         expect(alert).to_contain_text("no such page")
         page.get_by_role("link", name="All episodes", exact=True).click()
         expect(page.get_by_role("heading", name="Episodes")).to_be_visible()
+
+
+@needs_chromium
+def test_the_transcript_is_one_stop_and_its_turns_are_gone_through_by_page(replay: Page) -> None:
+    stops = ".transcript :is(a, button, summary, [tabindex]):not([tabindex='-1'])"
+    outside = "all => all.filter((it) => !it.closest('[aria-current]')).length"
+    assert replay.locator(stops).evaluate_all(outside) == 0
+    replay.locator(".transcript").focus()
+    expect(current(replay)).to_be_focused()
+    replay.keyboard.press("PageDown")
+    expect(current(replay)).to_have_attribute("data-turn", "16")
+    expect(current(replay)).to_be_focused()
+    whole = replay.locator(".transcript").evaluate("it => it.scrollHeight")
+    replay.keyboard.press("c")
+    expect(replay.get_by_role("button", name="One line a turn")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    assert replay.locator(".transcript").evaluate("it => it.scrollHeight") < whole
+    replay.keyboard.press("c")
+    replay.get_by_role("link", name="Skip to the situation").focus()
+    replay.keyboard.press("Enter")
+    expect(replay.locator(".situation")).to_be_focused()
+    tabs = replay.locator(".sides").get_by_role("tab")
+    tabs.first.focus()
+    replay.keyboard.press("ArrowRight")
+    expect(tabs.nth(1)).to_have_attribute("aria-selected", "true")
+    tabs.first.click()

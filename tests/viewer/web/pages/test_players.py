@@ -56,7 +56,7 @@ def test_a_player_without_a_model_has_its_name_in_the_list_and_is_found_by_it(
     ):
         page.get_by_label("Filter").fill(expression)
         expect(rows).to_have_count(1)
-        expect(rows.get_by_role("link")).to_have_text(shown)
+        expect(rows.locator(".episode-link")).to_have_text(shown)
 
 
 def test_players_without_a_model_are_compared_by_their_names(window: Page) -> None:
@@ -67,7 +67,7 @@ def test_players_without_a_model_are_compared_by_their_names(window: Page) -> No
 
 def test_the_usage_of_a_player_without_a_model_is_its_time_and_a_sentence(window: Page) -> None:
     page = at(window, f"#/by-random/turn/{TURNS}")
-    page.locator("nav.sides").get_by_role("button", name="Usage").click()
+    page.locator(".sides").get_by_role("tab", name="Usage").click()
     usage = page.get_by_role("region", name="Usage")
     expect(usage).to_contain_text("No model was asked, so there are no tokens and no costs.")
     expect(usage.get_by_role("slider")).to_have_count(1)
