@@ -13,11 +13,11 @@ from movie_generator.answers import json_object
 from movie_generator.errors import ScriptError
 from movie_generator.grounding import check
 from movie_generator.grounding.evidence import Evidence
-from movie_generator.grounding.repair import merged
 from movie_generator.judge import judged
 from movie_generator.models import VideoScript
 from movie_generator.pages.page import Page
 from movie_generator.quality import problems as useless
+from movie_generator.repair import merged
 from movie_generator.settings import AppConfig
 
 _MAX_PROBLEMS = 12

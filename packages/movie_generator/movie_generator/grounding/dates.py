@@ -60,23 +60,7 @@ _NEAR = 30
 """Characters before a date in which words that belong to it stand."""
 _SLACK = 10
 """Minutes that "shortly before" may mean."""
-_AMBIGUOUS = frozenset(
-    {
-        "may",
-        "mar",
-        "march",
-        "sun",
-        "sat",
-        "mon",
-        "wed",
-        "mai",
-        "sol",
-        "don",
-        "mit",
-        "dom",
-        "sab",
-    }
-)
+_AMBIGUOUS = frozenset("may mar march sun sat mon wed mai sol don mit dom sab".split())
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,11 @@ from functools import cache
 from babel import Locale, UnknownLocaleError
 from babel.core import get_global
 
-_SMALL_WORDS = {
-    "en": "the of and to in is was that it for with as by from were are this which has"
-    " if at on or but when you they so before after because where while who",
-    "de": "der die das und ist nicht ein eine mit von den dem zu im auf für wurde sich als auch",
-    "fr": "le la les des et est une un dans pour qui que au sur par du avec plus pas sont",
-    "es": "el la los las y es una un en que por con del se para su fue como más al",
-    "pt": "o a os as e é uma um em que por com do da se para foi como mais dos",
-    "it": "il la le gli e è una un in che per con del si di della fu come più nel",
-    "nl": "de het een en is van in dat op te met voor niet zijn aan was door werd ook die",
+from movie_generator.grounding.words import WORDS
+
+_WORDS: dict[str, frozenset[str]] = {
+    code: frozenset(words.split()) for code, words in WORDS["small"].items()
 }
-_WORDS = {language: frozenset(words.split()) for language, words in _SMALL_WORDS.items()}
 _ALL = frozenset().union(*_WORDS.values())
 _WORD = re.compile(r"[^\W\d_]+")
 _OF_SCRIPTS = {

@@ -19,85 +19,18 @@ from movie_generator.grounding.folding import without_accents
 from movie_generator.grounding.language import is_caseless
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import units
+from movie_generator.grounding.words import WORDS
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
-_TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess emperor "
-    "president chancellor minister mayor "
-    "councillor councilor cllr inspector chief officer detective chair chairman chairwoman "
-    "secretary manager coach father mother brother sister uncle aunt reverend rabbi duke duchess "
-    "earl count countess baron baroness ambassador commissioner sheriff "
-    "captain general colonel lieutenant major sergeant admiral judge justice senator governor "
-    "bishop pope saint st doctor director ceo cfo reviewer author founder editor skipper "
-    "herr frau monsieur madame señor señora signor signora don doña".split()
-)
+_TITLES = frozenset(WORDS["names"]["titles"].split())
 _ABBREVIATED = re.compile(r"\b(?:m|mm|mme|mlle|sra?|srta|dr|mrs?|ms|prof|st)$", re.IGNORECASE)
 """A title whose full stop ends no sentence."""
-_FUNCTION = frozenset(
-    "i a an the and or but so yet for nor if as at by in of on to up with from into over under "
-    "after before since until while when where why how who what which "
-    "that this these those it its he she they we you his her their our your my me him them us "
-    "is was are were be been being has have had do does did can could "
-    "will would shall should may might must not no yes all any some each every both few many "
-    "most more less much such one two three four five six seven eight nine ten "
-    "first second third next last then now here there today yesterday tomorrow soon later still"
-    " even only just also too very once again never always often "
-    "let's don't it's that's here's there's what's who's we're they're you're isn't wasn't "
-    "didn't doesn't can't won't i'm i've i'll let ok "
-    "north south east west northern southern eastern western earth sun moon god internet web "
-    "english "
-    "bc bce ad ce celsius fahrenheit kelvin new year eve christmas easter monday tuesday wednesday "
-    "thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays "
-    "sundays january february march april may "
-    "june july august september october november december "
-    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
-)
-_PLACE_WORDS = [
-    frozenset(its.split())
-    for its in (
-        "france french frenchman frenchwoman",
-        "spain spanish spaniard spaniards",
-        "denmark danish dane danes",
-        "netherlands holland dutch dutchman",
-        "sweden swedish swede swedes",
-        "switzerland swiss",
-        "wales welsh",
-        "poland polish pole poles",
-        "portugal portuguese",
-        "turkey turkish turk turks türkiye",
-        "ireland irish",
-        "greece greek greeks",
-        "finland finnish finn finns",
-        "america american americans us usa",
-        "europe european europeans",
-        "britain british briton britons brit brits uk",
-        "scotland scottish scot scots",
-        "england english englishman",
-        "china chinese",
-        "czechia czech czechs",
-        "norway norwegian norwegians",
-        "germany german germans",
-        "iceland icelandic icelander icelanders",
-        "thailand thai",
-        "peru peruvian",
-        "philippines filipino filipina",
-    )
-]
-"""Where the adjective or the people cannot be told from the name of the place by its end."""
+_FUNCTION = frozenset(WORDS["names"]["function"].split())
+_PLACE_WORDS = [frozenset(its.split()) for its in WORDS["names"]["places"]]
 _RELATED = {word: its for its in _PLACE_WORDS for word in its}
-_SHAPES = frozenset(
-    "river lake mount mountain mountains sea ocean bay island islands valley desert canal bridge "
-    "road street square county province state city".split()
-)
+_SHAPES = frozenset(WORDS["names"]["shapes"].split())
 """What a place is may be said with its name."""
-_NO_GERMAN_NAME = frozenset(
-    "heute gestern morgen auch nur mit ohne und aber oder doch noch schon bei nach von zu vor auf "
-    "ihr ihre ihren ihrem ihrer ihnen sie dein deine "
-    "aus an in im am um für gegen durch seit bis dass wenn als wie was wer wo warum weil da dann "
-    "dort hier sehr ganz mehr viel zwei drei fünf sechs acht zehn elf zwölf über unter zwischen "
-    "während wegen trotz statt laut kaum fast rund etwa knapp ab das ist sind hat kein ein dank "
-    "beim zum zur vom ins ans jetzt nun so erst wenig genug manch solch all halb gut zehn".split()
-)
+_NO_GERMAN_NAME = frozenset(WORDS["names"]["no_german"].split())
 _WITHOUT_CASES = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 """Languages whose names keep their form."""
 _MONEY = re.compile(

@@ -6,67 +6,18 @@ from dataclasses import dataclass
 
 from text_to_num import find_numbers
 
+from movie_generator.grounding.words import WORDS
+
 _TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
 _KNOWN = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 # "a second", "per second": a time. "the second", "twenty-second": a place in an order.
 _BEFORE_ORDINALS = frozenset("the its his her their our".split())
-_NEVER = {
-    "en": {"one", "first", "o", "oh", "zero", "hundreds", "thousands", "millions", "billions"},
-    "de": {
-        "ein",
-        "eine",
-        "einen",
-        "einem",
-        "einer",
-        "eines",
-        "erste",
-        "ersten",
-        "erster",
-        "erstes",
-    },
-    "fr": {"un", "une", "premier", "première", "neuf", "second", "seconde"},
-    "es": {
-        "un",
-        "una",
-        "uno",
-        "unos",
-        "unas",
-        "primer",
-        "primero",
-        "primera",
-        "segundo",
-        "segundos",
-        "cuarto",
-    },
-    "pt": {"um", "uma", "primeiro", "primeira", "segundo", "segundos", "quarto"},
-    "it": {"un", "una", "uno", "primo", "prima", "secondo", "secondi"},
-    "nl": {"een", "eerste"},
-}
-"""Words that count only inside of larger numbers: most often they mean something else."""
-_PARTS = (
-    "half",
-    "third",
-    "quarter",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-)
+_NEVER = {it: frozenset(words.split()) for it, words in WORDS["never"].items()}
+_PARTS = "half third quarter fourth fifth sixth seventh eighth ninth tenth".split()
 _PART = {name: 2 + number - (number > 2) for number, name in enumerate(_PARTS)}
-_COUNT = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "seven": 7,
-    "nine": 9,
-}
+_COUNT = dict(
+    zip("a an one two three four five seven nine".split(), (1, 1, 1, 2, 3, 4, 5, 7, 9), strict=True)
+)
 _FRACTION = re.compile(
     rf"\b(?:(a|an|one|two|three|four|five|seven|nine)[- ])?({'|'.join(_PARTS)})(s)?\b"
     r"(?! past| to \w+)(?=( of| as| the)?)",
@@ -130,30 +81,7 @@ _COUNTERS = re.compile(
 )
 
 
-_SAYINGS = {
-    language: re.compile(forms, re.IGNORECASE)
-    for language, forms in {
-        "en": r"\ba (?:hundred|thousand|million|billion) (?:times|reasons|ways|things|words|miles "
-        r"away|thanks|and one)\b|\bsecond (?:nature|thoughts?|look|glance|chance|to none|hand)\b|"
-        r"\bnine times out of ten\b|\b(?:in|at) (?:two minds|sixes and sevens)\b|\bfirst and "
-        r"foremost\b|\b(?:one|two) hundred per ?cent (?:sure|certain|right|committed)\b",
-        "de": r"\b(?:auf den zweiten Blick|unter vier Augen|zu zweit|zu dritt|tausend Dank|"
-        r"aus erster Hand|aus zweiter Hand|auf allen vieren)\b",
-        "fr": r"\b(?:mille (?:mercis?|fois)|tous les deux|toutes les deux|à deux pas|en deux mots|"
-        r"de seconde main)\b",
-        "es": r"\b(?:mil gracias|a dos pasos|(?:los|las) dos|en dos palabras|de segunda mano)\b",
-        "pt": r"\b(?:mil desculpas|a dois passos|(?:os|as) dois|(?:as) duas|em duas palavras)\b",
-        "it": r"\b(?:mille grazie|a due passi|tutt[ie] e due|in due parole)\b",
-        "nl": r"\b(?:op het tweede gezicht|met zijn tweeën|duizendmaal dank)\b",
-        "ja": r"十分(?!間|後|前|以|ほど|くらい|かか|ごと|程|遅|早|経|足らず|の)|二度と|億万長者|"
-        r"四半期|四季|四方|八百屋|万が一|万一|一石二鳥|二の次|二人三脚|お?[二2]人(?![^はがでともの、。])|"
-        r"(?:[何数](?:十|百|千|万|億)+)|千差万別|百聞|十人十色|七転び|一長一短|二枚舌|三日坊主|"
-        r"(?:[2-5二三四五](?:つ|点|個|番)目)|[2-5二三四五](?:つ|点|個)(?=ずつ|に分|に(?:まとめ|絞)|紹介|"
-        r"挙げ|見て|あります|ある|ご?説明|の(?:理由|ポイント|点|こと|方法|例|特徴|要素|意味|質問|"
-        r"視点|ステップ|段階|話|側面|教訓|要点|事実|疑問|注意点|メリット|デメリット|コツ))",
-    }.items()
-}
-"""What every text says, and what counts nothing on its page."""
+_SAYINGS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["sayings"].items()}
 
 
 def in_digits(text: str, language: str) -> str:

@@ -23,6 +23,13 @@ _REFRESH = re.compile(
 _LONGEST_PAUSE = 10
 """Seconds; a page that sends its readers on later than that is meant to be read."""
 _MOST_NESTED = 20
+_AUTHORS = ("author", "dc.creator", "article:author", "parsely-author", "byl", "sailthru.author")
+_BYLINES = (
+    ".//a[@rel='author'] | .//*[@itemprop='author'] | .//*[contains(@class, 'byline')]"
+    " | .//*[contains(@class, 'author-name')] | .//*[contains(@class, 'author_name')]"
+)
+_LONGEST_AUTHOR = 100
+_BY = re.compile(r"^(?:by|von|par|por|di|door|text|autor(?:in)?|author)\b:?\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ class Head:
 
 def head_of(tree: HtmlElement, url: str) -> Head:
     """Read the head of the page at ``url``."""
+    from htmldate import find_date
     from trafilatura.metadata import extract_metadata
 
     tags: dict[str, list[HtmlElement]] = defaultdict(list)
@@ -53,7 +61,12 @@ def head_of(tree: HtmlElement, url: str) -> Head:
     for library in ("trafilatura", "htmldate"):  # which log what they could not find
         logging.getLogger(library).setLevel(logging.CRITICAL)
     found = extract_metadata(tree, url, extensive=False)
-    author = (found.author or "").replace("; ", ", ") or _linked_author(tags["script"])
+    written = [*(meta.get(name, "") for name in _AUTHORS), _linked_author(tags["script"])]
+    written += [line(it.text_content()) for it in tree.xpath(_BYLINES)[:1]]
+    author = _author((found.author or "").replace("; ", ", "), written)
+    # Of a year alone, as in a copyright notice, htmldate makes its first day.
+    guessed = "" if found.date else find_date(tree, original_date=True, url=url) or ""
+    date = found.date or ("" if guessed.endswith("-01-01") else guessed)
     refresh = _REFRESH.match(meta.get("http:refresh", ""))
     return Head(
         base=base,
@@ -61,8 +74,8 @@ def head_of(tree: HtmlElement, url: str) -> Head:
         title=_title(tags, meta),
         description=meta.get("description") or meta.get("og:description", ""),
         language=_language(tags["html"], meta),
-        author="" if "://" in author else line(author),
-        date=found.date or "",
+        author=line(author),
+        date=date,
         image=meta.get("og:image", ""),
         moved_to=absolute(refresh[2], base)
         if refresh and int(refresh[1]) <= _LONGEST_PAUSE
@@ -113,6 +126,18 @@ def _language(html: list[HtmlElement], meta: Mapping[str, str]) -> str:
     stated = next((attribute(tag, "lang") for tag in html), "")
     stated = stated or meta.get("http:content-language", "")
     return stated if _LANGUAGE.fullmatch(stated) else ""
+
+
+def _author(found: str, written: list[str]) -> str:
+    """Return the author as the page writes the name: without its initials' dots it is another's."""
+    names = [it for it in written if it and "://" not in it and len(it) < _LONGEST_AUTHOR]
+    same = (it for it in names if _letters(it) == _letters(found))
+    name = next(same, found) or next(iter(names), "")
+    return "" if "://" in name else _BY.sub("", name)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 def _linked_author(scripts: list[HtmlElement]) -> str:

@@ -87,5 +87,6 @@ def _mended(old: Narration, new: Narration, wrong: set[int | None]) -> list[Narr
 
 def _spaced(sentence: str) -> str:
     """A sentence that another one may follow."""
-    ends = sentence.rstrip('」』）”"')[-1:] in "。！？" or sentence[-1:].isspace()
+    ends = sentence.rstrip('\u300d\u300f\uff09\u201d"')[-1:] in "\u3002\uff01\uff1f"
+    ends = ends or sentence[-1:].isspace()
     return sentence if ends else f"{sentence} "

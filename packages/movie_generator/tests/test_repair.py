@@ -6,12 +6,12 @@ import pytest
 
 from movie_generator.grounding.check import faults
 from movie_generator.grounding.evidence import Evidence
-from movie_generator.grounding.repair import merged
 from movie_generator.models import VideoScript
+from movie_generator.repair import merged
 
 PAGE = Evidence(
-    "On 3 March 1834 Anna Lind opened the Harlow Bridge, which is 412 metres long. It was built for "
-    "the people of the town, and it is the oldest one that they have. It cost 9,000 pounds."
+    "On 3 March 1834 Anna Lind opened the Harlow Bridge, which is 412 metres long. It was built "
+    "for the people of the town, and it is the oldest one that they have. It cost 9,000 pounds."
 )
 
 
@@ -33,7 +33,8 @@ def repaired(first: VideoScript, again: VideoScript) -> VideoScript:
          ["It is 412 metres long.", "Lind opened it."]),
         (["It is old.", "It is 421 metres long."], ["It is old."], ["It is old."]),
         (["It is 421 metres long.", "It is old."], ["It is old."], ["It is old."]),
-        (["It is old.", "It is 421 metres long."], ["A new start.", "It is old.", "It is 412 metres long."],
+        (["It is old.", "It is 421 metres long."],
+         ["A new start.", "It is old.", "It is 412 metres long."],
          ["It is old.", "It is 412 metres long."]),
         (["It is old. It is 421 metres long. Lind opened it."],
          ["It was old. It is 412 metres long. Lind opened it then."],
