@@ -21,6 +21,7 @@ PAGES = [
     *("README.md", "CONTRIBUTING.md", "tests/README.md", "packages/mcp_ghost/README.md"),
     "packages/movie_generator/README.md",
     *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").glob("*.md"))),
+    *(str(page.relative_to(ROOT)) for page in sorted((ROOT / "packages").glob("*/docs/*.md"))),
 ]
 _BLOCK = re.compile(r"^```(bash|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PORT = 9419

@@ -1,4 +1,4 @@
-"""What packages/mcp_ghost/README.md says of MCP is proved, row for row, by tests that run."""
+"""What packages/mcp_ghost/docs/servers.md says of MCP is proved, row for row, by tests that run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows(file: Path) -> dict[str, str]:
     return dict(lines[1:] if lines[0][0] == "Part" else lines)
 
 
-SAID = rows(ROOT / "packages/mcp_ghost/README.md")
+SAID = rows(ROOT / "packages/mcp_ghost/docs/servers.md")
 PROVED = {part: re.findall(r"`(test_\w+)`", it) for part, it in rows(TESTS / "README.md").items()}
 
 

@@ -1,4 +1,4 @@
-"""The example of the package's README, and a model that plays along."""
+"""The examples of the package's README and pages, and a model that plays along."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from mcp_ghost.testing import ModelRequest, Reply, content_reply, tool_reply
 from tests.support import ROOT
 
 PACKAGE = ROOT / "packages/mcp_ghost"
-README = PACKAGE / "README.md"
+PAGES = [PACKAGE / "README.md", *sorted((PACKAGE / "docs").glob("*.md"))]
 NOTES = ["The milk is gone.", "The cat is hungry."]
 
 
+def text() -> str:
+    """What the README and all pages say."""
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
 def files() -> dict[str, str]:
-    """The files that the README shows, by name: a block that follows its name and a colon."""
-    text = README.read_text(encoding="utf-8")
-    blocks = re.findall(r"`(\w+\.py)`[^`]*:\n\n```python\n(.*?)```", text, re.DOTALL)
+    """The files that the pages show, by name: a block that follows its name and a colon."""
+    blocks = re.findall(r"`(\w+\.py)`[^`]*:\n\n```python\n(.*?)```", text(), re.DOTALL)
     return dict(blocks)
 
 
 def write_files(folder: Path) -> None:
-    """The README's files in ``folder``."""
-    for name, text in files().items():
-        (folder / name).write_text(text, encoding="utf-8")
+    """The pages' files in ``folder``."""
+    for name, content in files().items():
+        (folder / name).write_text(content, encoding="utf-8")
 
 
 def model(request: ModelRequest) -> Reply:
@@ -45,9 +49,8 @@ def assert_it_worked(folder: Path, output: str) -> None:
     assert all(note in lines[4] for note in NOTES)
 
 
-def shown() -> list[str]:
-    """What the README says that the example prints."""
-    text = README.read_text(encoding="utf-8")
-    block = re.search(r"\$ python example\.py\n(.*?)```", text, re.DOTALL)
+def shown(program: str = "example.py") -> list[str]:
+    """What the README says that ``program`` prints."""
+    block = re.search(rf"\$ python {re.escape(program)}\n(.*?)```", text(), re.DOTALL)
     assert block
     return block[1].splitlines()

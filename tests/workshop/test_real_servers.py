@@ -105,7 +105,7 @@ def test_the_files_of_other_programs_have_real_servers_in_them(
 
 def test_the_documentation_names_only_servers_that_are_toured(tmp_path: Path) -> None:
     recipe = re.compile(r'"(?:npx|uvx)",\s*"args": \[(?:"-y", )?"([^"]+)"')
-    pages = (ROOT / "docs" / "mcp.md", ROOT / "packages/mcp_ghost/README.md")
+    pages = (ROOT / "docs" / "mcp.md", ROOT / "packages/mcp_ghost/docs/servers.md")
     texts = [page.read_text(encoding="utf-8") for page in pages]
     named = {package for text in texts for package in recipe.findall(text)}
     toured = {server.package for server in over_stdio(Place(tmp_path, ""))}

@@ -17,7 +17,7 @@ _HEAD = """\
 # The API of mcp_ghost
 
 Made from the docstrings by `workshop/documentation/api.py`.
-[The README](../packages/mcp_ghost/README.md) explains each option, with examples.
+[The reference](../packages/mcp_ghost/docs/reference.md) explains each option.
 """
 
 

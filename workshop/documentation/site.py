@@ -17,6 +17,13 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "contributing.md",
     "examples/README.md": "examples.md",
     "packages/mcp_ghost/README.md": "mcp_ghost.md",
+    **{
+        f"packages/mcp_ghost/docs/{name}.md": f"mcp_ghost-{name}.md"
+        for name in (
+            *("servers", "tools", "results", "streaming"),
+            *("approval", "models", "goldens", "reference"),
+        )
+    },
     "packages/movie_generator/README.md": "movie_generator.md",
     "stories/README.md": "stories.md",
     "tests/README.md": "tests.md",

@@ -1,4 +1,4 @@
-"""What the package's README says is so: its examples run, and its tables are complete."""
+"""What the package's README and pages say is so: examples run, and tables are complete."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def section(title: str) -> str:
-    """The README's part under ``title``."""
-    text = ghost_example.README.read_text(encoding="utf-8")
-    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    """The pages' part under ``title``."""
+    text = ghost_example.text()
+    found = re.search(rf"^## {title}\n(.*?)(?=^##? |\Z)", text, re.DOTALL | re.MULTILINE)
     assert found, title
     return found[1]
 
@@ -43,6 +43,19 @@ def rows(title: str) -> list[list[str]]:
 
 def run(folder: Path, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
     return warm.run(command, cwd=folder, env=os.environ | env)
+
+
+def test_no_page_is_too_long_and_every_one_is_linked() -> None:
+    readme, *pages = ghost_example.PAGES
+    assert [it.name for it in ghost_example.PAGES if it.read_text().count("\n") >= 150] == []
+    assert [it.name for it in pages if f"(docs/{it.name})" not in readme.read_text()] == []
+
+
+def test_the_first_program_needs_no_key(tmp_path: Path) -> None:
+    ghost_example.write_files(tmp_path)
+    done = run(tmp_path, sys.executable, "try_it.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ghost_example.shown("try_it.py")
 
 
 def test_the_example_runs_as_it_stands_and_prints_what_the_readme_shows(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ STARTED_ELSEWHERE = {"docs/doors.md"}
 PAGES = [
     *("README.md", "packages/mcp_ghost/README.md", "packages/movie_generator/README.md"),
     *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+    "packages/mcp_ghost/docs/servers.md",
 ]
 
 

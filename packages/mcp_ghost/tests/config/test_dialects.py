@@ -89,7 +89,7 @@ def test_every_program_of_the_table_has_an_example_here() -> None:
 
 
 def test_the_readme_shows_the_table() -> None:
-    text = (ROOT / "packages/mcp_ghost/README.md").read_text(encoding="utf-8")
+    text = (ROOT / "packages/mcp_ghost/docs/servers.md").read_text(encoding="utf-8")
     for dialect in DIALECTS[1:]:
         keys = ", ".join(f"`{name}`: `{key.ours}`" for name, key in dialect.keys.items()) or NONE
         without_effect = ", ".join(f"`{name}`" for name in dialect.without_effect) or NONE
