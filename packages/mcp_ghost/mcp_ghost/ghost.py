@@ -11,6 +11,7 @@ import inspect
 import re
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeAlias, Unpack, overload
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer, Server
     from typing_extensions import TypeVar
 
+    from mcp_ghost.events import Event
     from mcp_ghost.run.form import Form
     from mcp_ghost.run.pausing.state import State
     from mcp_ghost.run.report.account import GhostResult
@@ -350,6 +352,19 @@ class Ghost:
         stream = self._stream(user_prompt, reader)
         reader.append(weakref.ref(stream))
         return stream
+
+    async def events(self, user_prompt: str) -> AsyncGenerator[Event, None]:
+        """Do ``user_prompt``, and yield what ``stream`` does as the types of ``mcp_ghost.events``.
+
+        Raises:
+            ValueError: The request is empty.
+            RuntimeError: Another request is under way, or this is outside of ``async with``.
+        """
+        from mcp_ghost.events import event_of
+
+        async with aclosing(self.stream(user_prompt)) as stream:
+            async for told in stream:
+                yield event_of(told)
 
     async def _stream(
         self, user_prompt: str, reader: Sequence[weakref.ref[Any]]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_ghost import mcp_ghost
+from mcp_ghost.events import EVENTS
 from mcp_ghost.golden.comparison import MAX_AGE_DAYS
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.run.report.account import ErrorRecord, GhostResult, RunMetadata, ToolRecord
@@ -147,9 +148,9 @@ def test_every_provider_is_listed_with_its_variables_address_and_model() -> None
         assert model == f"`{provider.default_model}`"
 
 
-def test_every_event_is_listed() -> None:
+def test_every_event_is_listed_and_has_a_type() -> None:
     listed = [name for row in rows("Events") for name in re.findall(r"`(\w+)`", row[0])]
-    assert listed == list(typing.get_args(EventType))
+    assert listed == list(typing.get_args(EventType)) == list(EVENTS)
 
 
 def test_the_age_at_which_goldens_are_flagged_is_the_real_one() -> None:

@@ -9,11 +9,13 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_ghost.events import event_of
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from tests.support import FOREVER, PATIENCE, ROOT
 from tests.support.ghosts import KEY, PROVIDERS, Notes, ghost, play, tools
@@ -231,6 +233,9 @@ def test_every_step_is_an_event(notes: Notes) -> None:
     assert events[5]["success"] is False
     assert events[-1]["success"] is True
     json.dumps(events)
+    typed = [{"type": it["type"], **asdict(event_of(it))} for it in events]
+    assert typed[:-1] == events[:-1]
+    assert typed[-1] == {**events[-1], "result": None}
 
 
 def test_a_coroutine_function_may_listen(notes: Notes) -> None:

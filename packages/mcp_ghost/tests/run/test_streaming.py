@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_ghost import Ghost, get_llm_client, mcp_ghost
+from mcp_ghost.events import ModelReply, RunEnd, RunStart, Text
 from mcp_ghost.golden import compare_golden, load_golden, record_golden, replay_golden
 from mcp_ghost.providers.openai import OpenAI
 from mcp_ghost.providers.streaming.events import EventReader
@@ -161,6 +162,19 @@ def test_a_ghost_gives_out_its_events_and_at_last_the_result(provider: WireName)
     assert events[-1]["result"]["final_result"] == "How are you?"
     assert after["final_result"] == "Fine."
     assert [it["type"] for it in heard.events].count("run_end") == 2
+
+
+async def test_the_events_of_a_stream_come_as_types() -> None:
+    with ModelServer(["Good morning."]) as model:
+        options: dict[str, Any] = {"server_config": {"mcpServers": {}}, "api_key": KEY}
+        async with Ghost(provider="openai", base_url=model.base_url, **options) as ghost:
+            heard = [event async for event in ghost.events("Hello?")]
+    kinds = [RunStart, *[Text] * (len(heard) - 3), ModelReply, RunEnd]
+    assert [type(event) for event in heard] == kinds
+    assert "".join(it.text for it in heard if isinstance(it, Text)) == "Good morning."
+    (end,) = (event for event in heard if isinstance(event, RunEnd))
+    assert end.result is not None
+    assert end.result["final_result"] == "Good morning."
 
 
 @pytest.mark.parametrize("closes", [True, False])
