@@ -156,7 +156,7 @@ class MCPManager(GameTools):
     def instructions(self) -> dict[str, str]:
         """What the servers say about their use, where that is to be told."""
         told = self._usable if self.config.mcp_server_instructions else []
-        return {server.name: server.instructions for server in told}
+        return {server.name: server.own_instructions for server in told}
 
     @property
     def is_disabled(self) -> bool:

@@ -314,7 +314,7 @@ class GameServer(Leaf):
 
     def _use(self, session: ServerSession, started: float) -> None:
         self.take(session.tools, session.annotations)
-        self.instructions = session.instructions
+        self.own_instructions = session.instructions
         self.was_listed = True
         self._log_duration("started", started)
         if not self.tools:

@@ -34,11 +34,6 @@ class GameTools(Toolset):
     server_names: tuple[str, ...] = ()
 
     @property
-    def instructions(self) -> dict[str, str]:
-        """What the servers say about their use, as it is known now."""
-        return {}
-
-    @property
     def is_disabled(self) -> bool:
         """Whether there are no tools, or they were given up for the rest of the episode."""
         return True

@@ -190,6 +190,11 @@ class Toolset:
         return {}
 
     @property
+    def instructions(self) -> dict[str, str]:
+        """What each server whose tools there are says about their use."""
+        return {}
+
+    @property
     def schemas(self) -> list[ToolSchema]:
         """The tools to offer: all but those of servers that could not be started again."""
         failed = self.failures
@@ -242,6 +247,11 @@ class Wrapper(Toolset):
     def failures(self) -> Mapping[str, MCPError]:
         """See :class:`Toolset`."""
         return self.inner.failures
+
+    @property
+    def instructions(self) -> dict[str, str]:
+        """See :class:`Toolset`."""
+        return self.inner.instructions
 
     async def __aenter__(self) -> Self:
         await self.inner.__aenter__()

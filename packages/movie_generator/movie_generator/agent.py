@@ -9,6 +9,7 @@ from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.hosted import OPENROUTER
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
 from mcp_ghost.run.calls import Calls
+from mcp_ghost.run.prompts import of_servers
 from mcp_ghost.toolset import Call, Outcome, Tool, Toolset, Wrapper, outcome_of
 from movie_generator.checkpoints import Checkpoints
 from movie_generator.errors import AgentError, IterationLimitError
@@ -42,7 +43,7 @@ class AgentLoop:
         model: The model's name at ``base_url``.
         base_url: An OpenAI-style address, without ``/chat/completions``.
         max_iterations: How many replies the model may give.
-        system_prompt: Goes before the task.
+        system_prompt: Goes before the task, and before what servers say about their use.
         llm_timeout: Seconds for one reply.
         result_limit: Characters of one result that the model sees.
         observer: Is told what happens.
@@ -87,8 +88,10 @@ class AgentLoop:
             LLMError: The model could not be asked.
         """
         self.messages = [{"role": "user", "content": task}]
-        if self._system_prompt:
-            self.messages.insert(0, {"role": "system", "content": self._system_prompt})
+        head = [self._system_prompt, of_servers(self._tools.instructions)]
+        if any(head):
+            text = "\n\n".join(filter(None, head))
+            self.messages.insert(0, {"role": "system", "content": text})
         said: list[str] = []
         left = self._max_iterations
         async with self._client as client:

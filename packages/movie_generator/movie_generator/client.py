@@ -129,7 +129,10 @@ class MCPClient(Wrapper):
 
 
 class Revived(Wrapper):
-    """Starts a server that dies in a call again, for later ones."""
+    """Starts a server that dies in a call again, for later ones.
+
+    A call that certainly was not made is made again at once.
+    """
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
@@ -141,4 +144,7 @@ class Revived(Wrapper):
             await self.inner.restart(self.tools[call.name].server)
         except MCPError as error:
             what = f"It could not be started again: {error}"
+        else:
+            if not outcome.was_sent:
+                return await self.inner.call(call)
         return Outcome.without_result(Kind.FAILED, f"{outcome.reason} {what}")

@@ -18,7 +18,8 @@ from mcp_ghost.testing import ModelServer, Reply, content_reply, tool_reply
 from movie_generator import AgentLoop, MCPClient, convert_mcp_tools_to_openai
 from movie_generator.errors import AgentError, IterationLimitError, MovieGeneratorError
 from tests.support.movie import SERVERS, desk
-from tests.support.servers import versions
+from tests.support.servers import faulty, versions
+from tests.support.servers.over_http import faulty_http
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.replies import Script
@@ -171,6 +172,23 @@ def test_a_server_that_dies_is_started_again_for_the_next_call() -> None:
         return (await client.call_tool("check")).content
 
     assert with_client(desk("files"), use) == "all is well"
+
+
+def test_a_call_that_certainly_was_not_made_is_made_again() -> None:
+    async def use(client: MCPClient) -> Any:  # noqa: ANN401
+        return (await client.call_tool("write")).content
+
+    with faulty_http("once:status:404:") as server:
+        assert with_client({"mcpServers": {"s": {"url": server.url}}}, use) == "on"
+
+
+def test_the_model_is_told_what_servers_say_of_their_use() -> None:
+    server = faulty(INSTRUCTIONS='"Prepare first."').model_dump(exclude_defaults=True)
+    _, model, _ = run(["Done."], config={"mcpServers": {"s": server}}, system_prompt="Be brief.")
+    head = model.requests[0].messages[0]
+    assert head["role"] == "system"
+    assert head["content"].startswith("Be brief.\n\nThis is what the servers of these tools say")
+    assert '<server name="s">\nPrepare first.\n</server>' in head["content"]
 
 
 def test_a_server_that_cannot_start_is_left_out_while_another_can(tmp_path: Path) -> None:

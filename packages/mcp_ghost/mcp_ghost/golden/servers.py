@@ -46,7 +46,7 @@ class RecordingServer(Server):
         """See :class:`Leaf`."""
         super().take(schemas, annotations)
         about = {"annotations": dict(annotations), "revision": self.revision}
-        about |= {"instructions": self.instructions, "version": self.version}
+        about |= {"instructions": self.own_instructions, "version": self.version}
         self._recorded.update(tools=schemas, **about)
 
     async def call(self, call: Call) -> Outcome:
@@ -92,7 +92,7 @@ class RecordedServer(Leaf):
         else:
             self.take(known["tools"], known["annotations"])
             self.is_alive, self.revision = True, known["revision"]
-            self.instructions, self.version = (
+            self.own_instructions, self.version = (
                 known.get(it, "") for it in ("instructions", "version")
             )
         return self

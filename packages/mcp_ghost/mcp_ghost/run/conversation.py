@@ -148,15 +148,9 @@ class Conversation:
             self.toolbox.schemas,
             self.client.provider_name,
             self.form.schema if self.form else None,
-            self._instructions() if self._settings["server_instructions"] else {},
+            self.toolbox.instructions if self._settings["server_instructions"] else {},
         )
         return [_marked("system", text)] if text else []
-
-    def _instructions(self) -> dict[str, str]:
-        """What the servers whose tools are on offer say about their use."""
-        offering = {tool.server for tool in self.toolbox.tools.values()}
-        alive = self.toolbox.union.alive
-        return {it.name: it.instructions for it in alive if it.name in offering}
 
     def _toolbox(self) -> Toolbox:
         settings = self._settings

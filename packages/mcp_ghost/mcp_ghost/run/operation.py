@@ -183,7 +183,7 @@ class Operation:
         tools = Counter(tool.server for tool in toolbox.tools.values())
         connected = toolbox.union.alive
         account.servers = [
-            ServerRecord(it.name, it.version, it.revision, tools[it.name], it.instructions)
+            ServerRecord(it.name, it.version, it.revision, tools[it.name], it.own_instructions)
             for it in connected
         ]
         account.tools_discovered = len(toolbox.schemas)

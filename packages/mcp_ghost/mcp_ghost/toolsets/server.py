@@ -36,7 +36,7 @@ class Leaf(Toolset):
     """Told of calls under way, by the server's own names."""
     revision = ""
     """The revision of the protocol that it speaks."""
-    instructions = ""
+    own_instructions = ""
     """What it says about its use."""
     version = ""
     """Its own."""
@@ -159,6 +159,6 @@ class Server(Leaf):
     async def _open(self) -> None:
         self._session = session = self._new_session()
         await session.open(self._startup_timeout)
-        self.revision, self.instructions = session.protocol_version, session.instructions
+        self.revision, self.own_instructions = session.protocol_version, session.instructions
         self.version = str(session.server_info.get("version", ""))
         self.take(session.tools, session.annotations)

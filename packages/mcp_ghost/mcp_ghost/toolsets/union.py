@@ -92,6 +92,11 @@ class Union(Toolset):
         return tuple(leaf.name for leaf in self.alive)
 
     @property
+    def instructions(self) -> dict[str, str]:
+        """See :class:`Toolset`."""
+        return {leaf.name: leaf.own_instructions for leaf in self.alive if leaf.tools}
+
+    @property
     def alive(self) -> list[Leaf]:
         """The servers that can be called now."""
         return [leaf for leaf in self._leaves.values() if leaf.is_alive]
@@ -159,6 +164,12 @@ class Filtered(Wrapper):
                 if (self._allow is None or tool.fits(self._allow)) and not tool.fits(self._deny)
             }
         return self._tools
+
+    @property
+    def instructions(self) -> dict[str, str]:
+        """See :class:`Toolset`."""
+        offering = {tool.server for tool in self.tools.values()}
+        return {name: it for name, it in self.inner.instructions.items() if name in offering}
 
     @property
     def unmatched(self) -> tuple[str, ...]:
