@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MAX_REFERENCES = 200
 """Inlining definitions that use each other grows without bounds; what is beyond is cut."""
+_MAX_SCHEMAS = 2_000
+"""Alternatives within each other, each with what applies to all of them, grow likewise."""
 _FORMATS = {
     "STRING": {"date-time", "enum"},
     "INTEGER": {"int32", "int64"},
@@ -49,9 +51,13 @@ class _Converter:
     def __init__(self, definitions: JSONObject) -> None:
         self._definitions = definitions
         self._left = _MAX_REFERENCES
+        self._steps = _MAX_SCHEMAS
 
     def convert(self, schema: JSONObject, open_: frozenset[str] = frozenset()) -> JSONObject:
         """``schema``, which :func:`parameters` has read."""
+        self._steps -= 1
+        if self._steps < 0:
+            return {"type": "STRING", **_described(schema)}
         if "$ref" in schema:
             return self._reference(schema, open_)
         if alternatives := schema.get("anyOf") or schema.get("oneOf"):

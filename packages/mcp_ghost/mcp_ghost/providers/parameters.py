@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 _DEEPEST = 40
 """Schemas within each other; what is below them is left out."""
 _MOST = 10_000
-"""Schemas in one; a tool has at most 65,536 characters."""
+"""Schemas in one, and values in what is made of it; a tool has at most 65,536 characters."""
 _TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 _CALLED = {
     **{name: name for name in _TYPES},
@@ -126,11 +126,18 @@ class _Reader:
         """The root as an object without references and alternatives at its top."""
         flat = self._flat(self._read(self._root, 0), {})
         self._define()
-        whole = _with_required({**flat, "type": "object", "properties": flat.get("properties", {})})
+        properties = flat.get("properties", {})
+        whole = _with_required({**flat, "type": "object", "properties": properties})
         used: dict[str, JSONObject] = {}
-        left = [whole]
+        left, weight, known = [whole], 0, dict[int, int]()
         while left:
-            for name in references(left.pop()):
+            each = left.pop()
+            weight += _weight(each, known)
+            if weight > _MOST:  # its parts hold each other many times over
+                self.lost.add("almost everything")
+                bare = dict.fromkeys(properties, self._rounded({}))
+                return {**_OPEN, "type": "object", "properties": bare}
+            for name in references(each):
                 if name in self._definitions and name not in used:
                     used[name] = self._rounded(self._definitions[name])
                     left.append(used[name])
@@ -165,6 +172,8 @@ class _Reader:
         if not isinstance(given, Mapping) or depth > _DEEPEST or self._left < 0:
             self.lost |= set() if given is True else {"a schema"}
             return {}
+        if _is_one_reference(given.get("allOf")) and "$ref" not in given:
+            given = {**given, **given["allOf"][0], "allOf": None}  # as older pydantic writes it
         read: JSONObject = {}
         for key, value in given.items():
             found = self._keyword(str(key), value, depth + 1)
@@ -282,23 +291,27 @@ class _Reader:
             found = _pointed_at(further, self._root)
         return first if isinstance(first, Mapping) else None
 
-    def _rounded(self, read: JSONObject, *, is_typed: bool = True) -> JSONObject:
+    def _rounded(self, read: JSONObject) -> JSONObject:
         """``read`` with all that a schema which stands for itself has to have."""
+        whole = self._closed(read)
+        if self._taken.is_typed and not whole.keys() & _SAYS_WHAT:
+            return {**_ANYTHING, **whole}
+        return whole
+
+    def _closed(self, read: JSONObject) -> JSONObject:
         whole = {**read}
         for key in _ALTERNATIVES:
-            each = [self._rounded(it, is_typed=False) for it in whole.pop(key, ())]
+            each = [self._closed(it) for it in whole.pop(key, ())]
             if len(each) == 1:
                 whole = merged([each[0], whole])
-            elif each and all(it.keys() - _REMARKS for it in each):
-                whole[key] = [self._rounded(it) for it in each]
+            elif each and all(it.keys() - _REMARKS for it in each):  # else all is allowed
+                whole[key] = each
         whole = _with_required(whole)
         types = _list_of(whole.get("type"))
         if "array" in types and "items" not in whole:
             whole["items"] = self._rounded({})
         if "object" in types and "properties" not in whole:
             whole = {**_OPEN, **whole}
-        if is_typed and self._taken.is_typed and not whole.keys() & _SAYS_WHAT:
-            whole = {**_ANYTHING, **whole}
         return whole
 
 
@@ -332,6 +345,20 @@ def _one_of(schemas: list[JSONObject]) -> JSONObject:
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
+def _is_one_reference(pieces: object) -> bool:
+    if not isinstance(pieces, list) or len(pieces) != 1 or not isinstance(pieces[0], Mapping):
+        return False
+    return pieces[0].keys() == {"$ref"}
+
+
+def _weight(value: object, known: dict[int, int]) -> int:
+    """How many values the text of ``value`` has; what is used twice has two there."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if inner and id(value) not in known:
+        known[id(value)] = 1 + sum(_weight(each, known) for each in inner)
+    return known.get(id(value), 1)
+
+
 def _with_required(schema: JSONObject) -> JSONObject:
     """``schema`` that requires nothing but what it has."""
     known = schema.get("properties", {})
@@ -361,8 +388,8 @@ def _agreeing(read: JSONObject, *, is_nullable: bool) -> JSONObject:
     types, values = _list_of(read.get("type")), read.get("enum", [])
     found = list(dict.fromkeys(TYPE_OF[type(it)] for it in values))
     if values and types == ["array"] and "array" not in found:  # meant are its items
-        items = {**read.get("items", {}), "enum": values, "type": _typed(found)}
-        read = {**{key: read[key] for key in read if key != "enum"}, "items": items}
+        rest = {key: value for key, value in read.items() if key != "enum"}
+        read = {**rest, "items": {"enum": values}}
     elif types and not all(it in types or (it == "integer" and "number" in types) for it in found):
         types = found
     if is_nullable and types and "null" not in types:

@@ -111,7 +111,7 @@ OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
                 "maxItems": 2,
             },
         ),
-        ({"type": "array", "enum": ["a"]}, {"type": "array", "items": {**TEXT, "enum": ["a"]}}),
+        ({"type": "array", "enum": ["a"]}, {"type": "array", "items": {"enum": ["a"]}}),
         ({"type": "object"}, OPEN),
         ({"type": "object", "properties": None, "required": None}, OPEN),
         ({"type": "object", "properties": {"x": False}}, {"type": "object", "properties": {}}),
@@ -226,8 +226,7 @@ def test_references_lead_to_definitions_wherever_they_led_before() -> None:
         "a": near,
         "Hidden": TEXT,
     }
-    assert sent["properties"]["d"]["properties"]["near"] == near
-    assert sent["properties"]["d"]["description"] == "Where."
+    assert sent["properties"]["d"] == {**near, "description": "Where."}
 
 
 def test_what_nests_without_end_is_cut() -> None:
@@ -239,6 +238,33 @@ def test_what_nests_without_end_is_cut() -> None:
     for wire in REFUSAL:
         assert refusal_of(wire, deep) is None
         parameters(itself, FOR_OPENAI, "t")
+
+
+@pytest.mark.parametrize(
+    "grow",
+    [
+        lambda inner: {"type": "object", "anyOf": [{"anyOf": [inner, TEXT]}, NUMBER]},
+        lambda inner: {"properties": {"x": inner}, "anyOf": [A, {"properties": {"c": TEXT}}]},
+        lambda inner: {"type": "array", "prefixItems": [inner, TEXT]},
+        lambda inner: {"allOf": [{"properties": {"x": inner}}, A]},
+    ],
+)
+def test_schemas_within_each_other_cost_no_more_than_their_length(grow: Any) -> None:  # noqa: ANN401
+    schema: dict[str, Any] = TEXT
+    for _ in range(30):
+        schema = grow(schema)
+    chain = {
+        f"d{index}": {"properties": {name: _both(index + 1) for name in "ab"}}
+        for index in range(30)
+    }
+    for each in ({"properties": {"p": schema}}, {**_both(0), "$defs": chain}):
+        for taken in (FOR_ANTHROPIC, FOR_GRAMMARS):
+            assert len(json.dumps(parameters(each, taken, "t"))) < 300_000
+        assert len(json.dumps(gemini_parameters(each, "t"))) < 300_000
+
+
+def _both(index: int) -> dict[str, Any]:
+    return {"allOf": [{"$ref": f"#/$defs/d{index}"}, {"description": "x"}]}
 
 
 def test_what_is_lost_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
