@@ -184,6 +184,11 @@ class LLMClient:
         return f"LLMClient({self._where!r})"
 
     @property
+    def most_tools(self) -> int | None:
+        """How many tools the server takes at once, if it takes only so many."""
+        return self._client.most_tools
+
+    @property
     def chat(self) -> SimpleNamespace:
         """The spelling of OpenAI's own client: ``client.chat.completions.create(...)``."""
         return SimpleNamespace(completions=SimpleNamespace(create=self.chat_completions_create))

@@ -181,7 +181,8 @@ class _Deliberation:
         self._logger = agent.logger
         self._answer_format = answer_format(candidates)
         manager = agent.mcp_manager if agent.mcp_enabled else None
-        self._tools = ToolSession(manager, agent.config, agent.logger)
+        most = getattr(agent.client, "most_tools", None)
+        self._tools = ToolSession(manager, agent.config, agent.logger, most)
         self._events = ToolEvents(
             agent.logger, agent.config.mcp_max_tool_iterations, self._tools.server_names
         )
@@ -285,7 +286,7 @@ class _Deliberation:
             self._schema_was_enforced = True
             if self._tools.schemas:
                 # Some providers want the definitions of tools that the history mentions.
-                options["known_tools"] = self._tools.schemas
+                options["known_tools"] = self._tools.known
         elif agent.is_embedded:
             # A model this small needs the form of its answer enforced beside the tools' forms.
             options["guided_json"] = self._answer_format["json_schema"]["schema"]

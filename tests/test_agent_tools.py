@@ -13,10 +13,11 @@ from tests.support.episodes import answer
 from tests.support.ghosts import Bank
 from tests.support.journal import Journal
 from tests.support.playing import Player, events
-from tests.support.servers import faulty, seen, versions, write_config
+from tests.support.servers import faulty, listing, seen, versions, write_config
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
+    from mcp_ghost.testing.refusals import ServerDialect
 
 pytestmark = pytest.mark.mcp
 SHOW: tuple[str, dict[str, Any]] = ("bank.show", {})
@@ -219,3 +220,56 @@ def test_a_list_that_no_longer_holds_is_asked_for_whoever_was_called(
         playing.play()
     listed = [entry for entry in seen(log) if entry.get("method") == "tools/list"]
     assert len(listed) >= 2
+
+
+# --- odd tools, and many
+
+BROKEN: dict[str, object] = {
+    "array_without_items": {"properties": {"ids": {"type": "array"}}},
+    "odd_names": {"properties": {"$top": {"type": "integer"}, "uids[]": {}}, "required": ["$top"]},
+    "null_for_lists": {"properties": {"a": {"required": None, "enum": None}}, "required": None},
+    "draft_4": {"properties": {"a": {"minimum": 1, "exclusiveMinimum": True, "required": True}}},
+    "lost_reference": {"properties": {"a": {"$ref": "#/$defs/none"}}},
+    "unknown_type": {"properties": {"a": {"type": "any"}, "b": "string", "c": True}},
+    "lookaround": {"properties": {"a": {"type": "string", "pattern": "^(?!x)\\p{L}"}}},
+    "no_schema": "object",
+}
+
+
+@pytest.mark.parametrize("dialect", ["openai", "openrouter"])
+def test_a_turn_is_played_with_tools_that_are_broken_in_every_way(
+    dialect: ServerDialect, tmp_path: Path
+) -> None:
+    server = listing(tmp_path, "odd", [*BROKEN], BROKEN)
+    script = [tool_reply([("odd.odd_names", {"$top": 5})]), LOOK]
+    with player(tmp_path, script, {"odd": server}, dialect=dialect) as playing:
+        assert playing.play()["action"] == "look"
+    assert playing.model.refusals == []
+    assert len(playing.model.requests[0].tool_names) == len(BROKEN)
+    assert playing.answers()[0]["content"] == "odd_names"
+
+
+def test_a_turn_is_played_without_the_tool_that_the_model_refuses(
+    tmp_path: Path, bank: Bank, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = error_reply(400, "Invalid schema for function 'odd_worst'.")
+    servers = {"bank": bank.config, "odd": listing(tmp_path, "odd", ["worst"])}
+    with player(tmp_path, [refused, tool_reply([SHOW]), LOOK], servers) as playing:
+        assert playing.play()["action"] == "look"
+    assert all("odd_worst" not in it.tool_names for it in playing.model.requests[1:])
+    assert [it.tool for it in events(caplog, "llm_tool_refused")] == ["odd.worst"]
+
+
+def test_more_tools_than_the_model_takes_are_searched(tmp_path: Path) -> None:
+    server = listing(tmp_path, "many", [f"tool_{number}" for number in range(150)])
+    script = [
+        tool_reply([("find_tools", {"query": "tool 77"})]),
+        tool_reply([("many.tool_77", {})]),
+        LOOK,
+    ]
+    with player(tmp_path, script, {"many": server}, dialect="openai") as playing:
+        assert playing.play()["action"] == "look"
+    assert playing.model.refusals == []
+    assert [it.tool_names[:1] for it in playing.model.requests] == [["find_tools"]] * 3
+    assert "many_tool_77" in playing.model.requests[1].tool_names
+    assert playing.answers()[-1]["content"] == "tool_77"

@@ -13,6 +13,7 @@ from mcp_ghost.media import Gallery
 from mcp_ghost.results import ResultBudget
 from mcp_ghost.run.calls import CallPolicy, Calls
 from mcp_ghost.run.prompts import of_servers
+from mcp_ghost.run.search import SEARCH_ABOVE, Searching, ToolSearch
 from session.events import log_event
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ class ToolSession:
         manager: GameTools | StandIn | None,
         config: GameConfiguration,
         logger: logging.Logger,
+        most_tools: int | None = None,
     ) -> None:
+        """``most_tools`` is how many the model's provider takes; above that, they are searched."""
         if manager is None:
             self._tools = GameTools()
         elif isinstance(manager, GameTools):
@@ -38,6 +41,7 @@ class ToolSession:
             self._tools = OfManager(manager, config.mcp_tool_call_timeout_seconds)
         self._config = config
         self._logger = logger
+        self._search = ToolSearch(SEARCH_ABOVE, most=most_tools)
         self._connecting: asyncio.Task[None] | None = None
         self.schemas: list[ToolSchema] = []
         """As they are known: from earlier turns, and then as the servers have listed them now."""
@@ -60,7 +64,12 @@ class ToolSession:
     @property
     def offered(self) -> list[ToolSchema]:
         """What can be offered now."""
-        return self.schemas if self.are_on else []
+        return self.known if self.are_on else []
+
+    @property
+    def known(self) -> list[ToolSchema]:
+        """What a history may call: all tools, or those that were found where there are many."""
+        return self._search.offered(self.schemas)
 
     async def open(self) -> None:
         """Begin to connect.
@@ -105,7 +114,7 @@ class ToolSession:
             budget=ResultBudget(config.mcp_max_result_tokens_per_turn),
             gallery=Gallery(is_open=with_images and config.mcp_images == "auto"),
         )
-        calls = Calls(self._tools, policy, observer=observer)
+        calls = Calls(Searching(self._tools, self._search), policy, observer=observer)
 
         async def answer(response: LLMResponse, iteration: int) -> Batch:
             await self._tools.wait_for({it.function.name for it in response.tool_calls or ()})

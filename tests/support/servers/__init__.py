@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,10 +70,16 @@ def wild(transport: str, **env: str) -> Iterator[ServerConfig]:
             process.kill()
 
 
-def listing(folder: Path, name: str, tools: Sequence[str]) -> ServerConfig:
-    """A server of ``tools`` that answers with the name that was called."""
+def listing(
+    folder: Path, name: str, tools: Sequence[str], schemas: Mapping[str, object] | None = None
+) -> ServerConfig:
+    """A server of ``tools`` that answers with the name that was called.
+
+    ``schemas`` are those of tools that take something.
+    """
     file = folder / f"{name}.json"
-    entries = [{"name": tool, "inputSchema": {"type": "object"}} for tool in tools]
+    given = schemas or {}
+    entries = [{"name": it, "inputSchema": given.get(it, {"type": "object"})} for it in tools]
     file.write_text(json.dumps({"tools": entries, "page": 50}))
     return ServerConfig(command=sys.executable, args=["-S", str(LISTING), str(file)])
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mcp_ghost.messages import ToolSchema
 
 FIND_TOOLS = "find_tools"
+SEARCH_ABOVE = 20_000
+"""Tokens of schemas, unless somebody says otherwise."""
 FOUND_AT_MOST = 8
 """Tools that one search brings."""
 _CHARACTERS_OF_TOKEN = 4

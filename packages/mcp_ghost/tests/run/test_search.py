@@ -109,7 +109,8 @@ TASKS = [
 ]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+# OpenAI's own wire does not take so many tools at once.
+@pytest.mark.parametrize("provider", [it for it in PROVIDERS if it != "responses"])
 def test_tasks_succeed_as_with_all_schemas_at_a_fraction_of_the_tokens(provider: WireName) -> None:
     listed = real_looking(178)
     searched: list[Reply | str] = []
