@@ -294,9 +294,15 @@ class _Reader:
     def _rounded(self, read: JSONObject) -> JSONObject:
         """``read`` with all that a schema which stands for itself has to have."""
         whole = self._closed(read)
-        if self._taken.is_typed and not whole.keys() & _SAYS_WHAT:
-            return {**_ANYTHING, **whole}
-        return whole
+        return self._about_something(whole) if self._taken.is_typed else whole
+
+    def _about_something(self, closed: JSONObject) -> JSONObject:
+        inner = {
+            key: [self._about_something(it) for it in closed[key]]
+            for key in _ALTERNATIVES
+            if key in closed
+        }
+        return {**({} if closed.keys() & _SAYS_WHAT else _ANYTHING), **closed, **inner}
 
     def _closed(self, read: JSONObject) -> JSONObject:
         whole = {**read}

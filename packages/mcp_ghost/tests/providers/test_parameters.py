@@ -185,6 +185,10 @@ def test_what_is_broken_is_mended_or_left_out(garbled_schema: object, sent: obje
         ({}, ANYTHING),
         ({"description": "x"}, {**ANYTHING, "description": "x"}),
         ({"type": "array"}, {"type": "array", "items": ANYTHING}),
+        (
+            {"anyOf": [TEXT, {"oneOf": [NUMBER, {"maxItems": 1}]}]},
+            {"anyOf": [TEXT, {"oneOf": [NUMBER, {**ANYTHING, "maxItems": 1}]}]},
+        ),
         ({"type": "string", "pattern": "^[a-z]{1,3}(-[0-9]+)?$"}, None),
         (
             {"type": "string", "pattern": "[a-z]"},
