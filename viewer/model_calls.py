@@ -67,6 +67,7 @@ def _call_json(fields: Mapping[str, Any], deltas: RequestDeltas) -> JSONObject:
         "options": _options_json(request),
         "tool_choice": request.get("tool_choice"),
         "tools": [str(it.get("function", it).get("name", "")) for it in tools],
+        "schemas": [it.get("function", it) for it in tools],
         "messages": [_message_json(it) for it in request.get("messages") or ()],
         "reply": _reply_json(event),
     }
@@ -77,7 +78,10 @@ def _options_json(request: Mapping[str, Any]) -> JSONObject:
     options: JSONObject = {}
     for name, value in (request.get("sent") or request.get("options") or {}).items():
         inner = value if isinstance(value, dict) else {}
-        options |= {f"{name}.{each}": inner[each] for each in inner} or {name: value}
+        if "properties" in str(inner):
+            options[name] = "a JSON schema"  # of which that is enough here: the page has it all
+        else:
+            options |= {f"{name}.{each}": inner[each] for each in inner} or {name: value}
     return {name: value for name, value in options.items() if name not in ("model", "tool_choice")}
 
 

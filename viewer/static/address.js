@@ -1,5 +1,5 @@
 // Addresses: "#/" all episodes, "#/?filter=score>10", "#/all/experiments?by=model", "#/all/search?find=lamp",
-// "#/ID", "#/ID/turn/47", "#/ID/turn/47?find=lamp", "#/compare/A/B/C", "#/compare/A/B?turn=12".
+// "#/ID", "#/ID/turn/47", "#/ID/turn/47/prompt", "#/ID/turn/47?find=lamp", "#/compare/A/B/C", "#/compare/A/B?turn=12".
 
 /** What an address asks for. */
 export function parse(hash) {
@@ -13,8 +13,8 @@ export function parse(hash) {
   if (parts[0] === "compare" && parts.length >= 3) return { page: "compare", ids: parts.slice(1), turn: Math.trunc(Number(said("turn"))) || 0 };
   if (parts.length === 1) return { page: "episode", id: parts[0], turn: null, find };
   const turn = Number(parts[2]);
-  if (parts.length === 3 && parts[1] === "turn" && Number.isInteger(turn) && turn >= 0)
-    return { page: "episode", id: parts[0], turn, find };
+  if ((parts.length === 3 || (parts.length === 4 && parts[3] === "prompt")) && parts[1] === "turn" && Number.isInteger(turn) && turn >= 0)
+    return { page: "episode", id: parts[0], turn, find, prompt: parts.length === 4 };
   return { page: "unknown" };
 }
 
@@ -30,9 +30,9 @@ export const ofIndex = ({ filter }) => `#/${query({ filter })}`;
 export const ofExperiments = (asked) => `#/all/experiments${query(asked)}`;
 export const ofSearch = (asked) => `#/all/search${query(asked)}`;
 
-export function ofEpisode(id, turn = null, find = "") {
+export function ofEpisode(id, turn = null, find = "", prompt = false) {
   const base = `#/${encodeURIComponent(id)}`;
-  return (turn === null ? base : `${base}/turn/${turn}`) + query({ find });
+  return (turn === null ? base : `${base}/turn/${turn}${prompt ? "/prompt" : ""}`) + query({ find });
 }
 
 function query(asked) {

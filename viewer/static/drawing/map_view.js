@@ -4,6 +4,7 @@ import { ofEpisode } from "../address.js";
 import { announce, bdi, clamp, colour, fill, h, icon, keepingFocus } from "../dom.js";
 import { plural } from "../format.js";
 import { LINE, lineWidths, mapElements, signed, waysToOtherLevels } from "./map_elements.js";
+import { MapNames } from "./map_names.js";
 import { KEYS_OF_SIDES, neighbour } from "./map_neighbour.js";
 import { RoomSearch } from "./map_search.js";
 import { harmless } from "../text.js";
@@ -14,7 +15,7 @@ cytoscape.warnings(false); // it warns of lines between rooms that overlap; ther
 const TRAIL = 8; // latest steps that are shown as the path
 const READABLE = 0.66; // zoom below which names are hard to read
 const SIGNS = [["both", "there and back"], ["single", "one way so far"], ["random", "at random"], ["stub", "seen, not walked"], ["earlier", "known from earlier episodes"]];
-const LEGIBLE = 5; // pixels of the height of letters, below which they are left out
+const LEGIBLE = 13 * READABLE; // pixels of the height of letters, below which they are left out
 const BORDER = 26; // pixels of a level's ground around its rooms
 const CLOSE = 0.8; // zoom where the whole map has no room
 
@@ -30,6 +31,7 @@ export class MapView {
       onkeydown: (event) => this.#key(event), onmousedown: (event) => event.preventDefault() }); // a click leaves the arrows to the replay
     this.card = h("div", { class: "room-card", "aria-live": "polite", hidden: true });
     this.list = h("ul", {});
+    this.names = new MapNames();
     this.levels = h("div", { class: "levels", role: "group", "aria-label": "Levels", hidden: true });
     this.search = new RoomSearch(() => this.#roomsKnown(), (id) => this.#goTo(id));
     this.walk = tool("walk", "Show the whole walk", () => this.#showWhole(!this.#whole), { "aria-pressed": "false" });
@@ -39,7 +41,7 @@ export class MapView {
         tool("plus", "Zoom in", () => this.#zoom(1.3)), tool("minus", "Zoom out", () => this.#zoom(1 / 1.3)),
         tool("here", "Centre the current room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fit(this.#known())), this.walk,
         document.fullscreenEnabled && tool("screen", "Full screen", () => this.#fillScreen()))),
-      h("div", { class: "ground" }, this.canvas, this.card),
+      h("div", { class: "ground" }, this.canvas, this.names.node, this.card),
       h("div", { class: "map-bar" }, h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list), this.search.node,
         h("details", { class: "legend" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path)))),
       h("p", { class: "unseen", id: "map-keys" }, "Arrow keys go from room to room, Enter describes a room, Home goes to the current one."));
@@ -57,6 +59,7 @@ export class MapView {
     this.sizes.observe(this.canvas);
     this.themed = () => this.graph.style(style(this.#bold));
     this.graph.on("zoom", () => this.#embolden());
+    this.graph.on("viewport", () => this.#nameFromAfar());
     addEventListener("themechange", this.themed);
     document.fonts.load("13px Literata").then(() => this.update(), () => {}) // names have another width in it;
     this.update();
@@ -98,6 +101,14 @@ export class MapView {
     this.#spreadSheets();
     this.#describeWhole(here);
     this.#frame();
+    this.#nameFromAfar();
+  }
+
+  /** Where the names in the rooms cannot be read, others lie over the map. */
+  #nameFromAfar() {
+    const afar = this.graph.zoom() < READABLE;
+    this.canvas.dataset.afar = afar;
+    this.names.show(afar ? this.#roomsShown() : this.graph.collection());
   }
 
   /** Under each room's name, where stairs lead; and a button for each level that is known. */

@@ -9,8 +9,11 @@ export class Prompt {
   #newOnly = false;
   #open = new Map();
 
-  constructor(episode) {
-    this.episode = episode;
+  #against = null; // the turn it is compared with, or null for the one before
+
+  /** `turn` makes it a page of its own, or puts it beside the story again. */
+  constructor(episode, turn) {
+    Object.assign(this, { episode, turn });
     this.visible = false;
     this.node = h("section", { class: "request", "aria-label": "Prompt", tabindex: "0" });
   }
@@ -22,7 +25,7 @@ export class Prompt {
     const ticket = ++this.#asked;
     if (!turn) return this.#say("No model is asked before the first turn.");
     try {
-      const [calls, before] = await Promise.all([this.episode.modelCalls(turn), turn > 1 ? this.episode.modelCalls(turn - 1) : []]);
+      const [calls, before] = await Promise.all([this.episode.modelCalls(turn), (this.#against ?? turn - 1) > 0 ? this.episode.modelCalls(this.#against ?? turn - 1) : []]);
       if (ticket === this.#asked) this.#draw(calls, before);
     } catch (error) {
       if (ticket !== this.#asked) return;
@@ -49,7 +52,13 @@ export class Prompt {
 
   #choice() {
     const box = h("input", { type: "checkbox", "data-focus": "new", checked: this.#newOnly, onchange: () => { this.#newOnly = box.checked; this.show(); } });
-    return h("label", { class: "fine" }, box, " Only lines that are new since the previous call");
+    const against = h("input", { type: "text", inputmode: "numeric", "data-focus": "against", value: this.#against ?? "", placeholder: String(Math.max(0, this.#turn - 1)), onchange: () => {
+      this.#against = /^[1-9]\d*$/.test(against.value) ? Math.min(Number(against.value), this.episode.last) : null;
+      this.show();
+    } });
+    const full = "full" in (this.node.closest("main")?.dataset ?? {});
+    return h("div", { class: "tools fine" }, h("label", {}, box, " Only lines that are new since the previous call"), h("label", {}, "Compared with turn ", against),
+      h("button", { type: "button", class: "more", "data-focus": "page", onclick: this.turn }, full ? "Beside the story" : "On a page of its own"));
   }
 
   #call(call, before, i) {
@@ -57,12 +66,22 @@ export class Prompt {
     const known = new Set((before?.messages ?? []).flatMap((it) => it.text.split("\n")));
     return h("section", { class: "call", "aria-label": `${call.role}, call ${i + 1}` },
       h("h3", {}, bdi(call.role), h("span", { class: "fine" }, " ", bdi(call.model ?? ""))),
-      h("p", { class: "fine" }, facts(call).join(" · ")),
+      h("dl", {}, facts(call).map(([name, value]) => [h("dt", {}, name), h("dd", {}, bdi(String(value)))])),
       call.tries.map((it) => h("p", { class: "failure" }, bdi(`Attempt failed after ${format.duration(it.seconds)}: ${it.error}`))),
       call.error && h("p", { class: "failure" }, bdi(call.error)),
-      h("h4", {}, "Sent"), copyButton("Copy the messages", () => JSON.stringify(call.messages, null, 2), `sent ${i}`),
+      h("h4", {}, "Request"), copyButton("Copy the messages", () => JSON.stringify(call.messages, null, 2), `sent ${i}`),
       this.#messages(call.messages, before && known, i),
-      call.reply && [h("h4", {}, "Came back"), copyButton("Copy the answer", () => call.reply.text, `reply ${i}`), reply(call.reply)]);
+      call.reply && [h("h4", {}, "Reply"), copyButton("Copy the answer", () => call.reply.text, `reply ${i}`), reply(call.reply)],
+      call.schemas.length > 0 && this.#fold(`${i} tools`, false, h("b", {}, format.plural(call.schemas.length, "tool")), call.schemas.map((it) => h("pre", { tabindex: "0" }, JSON.stringify(it, null, 2)))),
+      this.#asJson(call, `${i} json`));
+  }
+
+  /** Everything that is known of a call, written out only when somebody looks. */
+  #asJson(call, key) {
+    const text = h("pre", { tabindex: "0" });
+    const details = this.#fold(key, false, h("b", {}, "As JSON"), text);
+    details.addEventListener("toggle", () => fill(text, JSON.stringify({ ...call, tools: undefined }, null, 2)));
+    return details;
   }
 
   /** Messages one by one; those that the call before had stand together. */
@@ -71,7 +90,7 @@ export class Prompt {
     let same = [];
     const flush = () => {
       if (same.length && !this.#newOnly) shown.push(this.#fold(`${i} same ${shown.length}`, false, [
-        h("b", {}, format.plural(same.length, "message")), h("span", { class: "fine" }, " as before")], same));
+        h("b", {}, `${format.whole(same.length)} earlier ${same.length === 1 ? "message" : "messages"}`), h("span", { class: "fine" }, ", unchanged")], same));
       same = [];
     };
     messages.forEach((message, n) => {
@@ -113,15 +132,17 @@ export class Prompt {
   }
 }
 
+/** A call in names and values. */
 function facts({ reply, milliseconds, options, tools, where, provider, left_out }) {
   const used = reply?.usage;
+  const here = where.includes("embedded.invalid");
   return [
-    `${provider} at ${where}`, reply?.model && `served by ${reply.model}`, reply?.finish_reason && `finish reason ${reply.finish_reason}`,
-    used && `${format.whole(used.prompt_tokens)} in`, used?.cached_tokens > 0 && `${format.whole(used.cached_tokens)} cached`,
-    used && `${format.whole(used.completion_tokens)} out`, used?.cost > 0 && format.money(used.cost), `${format.whole(Math.round(milliseconds))} ms`,
-    tools.length > 0 && `tools: ${tools.join(", ")}`, left_out.length > 0 && `without ${left_out.join(", ")}`,
-    ...Object.entries(options).filter(([, value]) => typeof value !== "object").map(([name, value]) => `${name} ${value}`),
-  ].filter(Boolean);
+    ["Endpoint", here ? "the small model on this machine" : `${where} (${provider} format)`], ["Served by", reply?.model], ["Finish reason", reply?.finish_reason],
+    ["Tokens", used && `${format.whole(used.prompt_tokens)} in${used.cached_tokens > 0 ? ` (${format.whole(used.cached_tokens)} cached)` : ""}, ${format.whole(used.completion_tokens)} out`],
+    ["Cost", used?.cost > 0 && format.money(used.cost)], ["Time", format.duration(milliseconds / 1000)],
+    ["Tools", tools.join(", ")], ["Left out", left_out.join(", ")],
+    ...Object.entries(options).filter(([, value]) => typeof value !== "object"),
+  ].filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
 }
 
 function reply({ text, reasoning, calls }) {

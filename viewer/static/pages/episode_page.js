@@ -37,7 +37,7 @@ export class EpisodePage {
   #playing = 0;
 
   constructor(address, { main, heading, say, again, waits }) {
-    Object.assign(this, { id: address.id, asked: address.turn, find: address.find, main, heading, say, again, waits });
+    Object.assign(this, { id: address.id, asked: address.turn, find: address.find, prompted: address.prompt, main, heading, say, again, waits });
   }
 
   async open() {
@@ -49,6 +49,7 @@ export class EpisodePage {
     this.#build();
     this.#listen();
     if (this.find) this.#search(this.find);
+    if (this.prompted) this.#fillWithPrompt(true);
     this.#following = this.asked === null && this.#isOpen;
     await this.go(this.asked ?? this.episode.last, { keepsAddress: this.asked === null });
     this.#drawMap().catch(() => this.charts.prepend(h("p", { class: "notice" }, "The map could not be loaded: reload the page.")));
@@ -83,6 +84,7 @@ export class EpisodePage {
     delete this.main.dataset.view;
     delete this.main.dataset.side;
     delete this.main.dataset.finding;
+    delete this.main.dataset.full;
   }
 
   /** Another turn of the same episode needs no new page. */
@@ -90,6 +92,7 @@ export class EpisodePage {
     if (address.page !== "episode" || address.id !== this.id || !this.episode) return false;
     this.#stop();
     if (address.find) this.#search(address.find);
+    this.#fillWithPrompt(Boolean(address.prompt));
     if (address.turn === null) this.follow();
     else this.go(address.turn, { keepsAddress: true });
     return true;
@@ -124,7 +127,7 @@ export class EpisodePage {
     this.#shown = turn;
     if (turn < this.episode.last) this.#following = false;
     if (turn === this.episode.last) this.#countNews(-this.#news);
-    if (!keepsAddress) history.replaceState(null, "", ofEpisode(this.id, turn, this.finder.text));
+    if (!keepsAddress) history.replaceState(null, "", ofEpisode(this.id, turn, this.finder.text, "full" in this.main.dataset));
     this.#showControls();
     this.map?.show(turn);
     this.chart.show(turn);
@@ -200,7 +203,7 @@ export class EpisodePage {
   #build() {
     this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), loaded: () => this.#tell(), reframed: () => this.#follows && this.transcript.reveal(this.#shown, "end", false), rewrapped: () => this.transcript.reveal(this.#shown, this.#follows ? "end" : "start", false) });
     this.situation = new Situation(this.episode);
-    this.prompt = new Prompt(this.episode);
+    this.prompt = new Prompt(this.episode, () => this.#turnPrompt());
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
     this.usage = new Usage(this.episode, (turn) => this.#jump(turn));
     this.cockpit = new Cockpit(this.episode);
@@ -248,6 +251,20 @@ export class EpisodePage {
       part.visible = name === side;
       part.show();
     }
+  }
+
+  /** The prompt alone, on a page of its own, or beside the story again. */
+  #fillWithPrompt(full) {
+    if (full) this.#choose("prompt");
+    if (full === "full" in this.main.dataset) return;
+    if (full) this.main.dataset.full = "prompt";
+    else delete this.main.dataset.full;
+    this.prompt.show();
+  }
+
+  #turnPrompt() {
+    this.#fillWithPrompt(!("full" in this.main.dataset));
+    this.go(this.#shown);
   }
 
   #showHeading() {

@@ -280,8 +280,8 @@ def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Pag
     replay.get_by_role("tablist", name="Beside the story").get_by_text("Prompt").click()
     prompt = replay.get_by_role("region", name="Prompt")
     call = prompt.get_by_role("region", name="Agent, call 1")
-    expect(call).to_contain_text("served by scripted_model.py")
-    expect(call).to_contain_text("finish reason stop")
+    expect(call.locator("dl")).to_contain_text("Served byscripted_model.py")
+    expect(call.locator("dl")).to_contain_text("Finish reasonstop")
     expect(call.locator("mark", has_text="Turn 15 of at most")).to_have_count(1)
     expect(call.locator("pre.raw")).to_contain_text('"action": "take recipe card"')
     head = call.locator("details", has_text="You are playing a text adventure").last
@@ -292,6 +292,16 @@ def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Pag
     prompt.get_by_label("Only lines that are new since the previous call").uncheck()
     replay.keyboard.press("ArrowRight")
     expect(call.locator("mark", has_text="Turn 16 of at most")).to_have_count(1)
+    prompt.get_by_role("button", name="On a page of its own").click()
+    assert replay.evaluate("location.hash") == "#/played/turn/16/prompt"
+    expect(replay.locator(".transcript")).to_be_hidden()
+    prompt.get_by_label("Compared with turn").fill("16")
+    replay.keyboard.press("Enter")
+    expect(call.locator("mark")).to_have_count(0)
+    prompt.get_by_label("Compared with turn").fill("")
+    replay.keyboard.press("Enter")
+    prompt.get_by_role("button", name="Beside the story").click()
+    expect(replay.locator(".transcript")).to_be_visible()
     with_tools = 4 * 4
     replay.evaluate(f"location.hash = '#/played/turn/{with_tools}'")
     expect(prompt.get_by_role("heading", name="Agent")).to_have_count(2)
