@@ -16,7 +16,7 @@ from mcp_ghost.providers.hosted import OPENROUTER
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing.anthropic import ANTHROPIC
 from mcp_ghost.testing.gemini import GEMINI
-from mcp_ghost.testing.responses import RESPONSES
+from mcp_ghost.testing.responses import responses_wire
 from mcp_ghost.testing.wires import Wire, openai_wire
 from tests.specification.test_mcp_properties import arguments, hundred_times
 from tests.support.conversations import NAMES, TOOLS, USER, call, conversations, tool
@@ -72,7 +72,7 @@ LINES = {
     "generic": Line("openai", "m", openai_wire("generic"), "http://127.0.0.1:8080/v1"),
     "openai": Line("openai", "gpt-4.1", openai_wire("openai")),
     "openrouter": Line("openai", "m", openai_wire("openrouter"), OPENROUTER.base_url, 4),
-    "responses": Line("openai", "gpt-6-luna", RESPONSES, wire="responses"),
+    "responses": Line("openai", "gpt-6-luna", responses_wire("openai"), wire="responses"),
     "anthropic": Line("anthropic", "claude-sonnet-4-6", ANTHROPIC, markers=4),
     "gemini": Line("gemini", "gemini-3.5-flash", GEMINI),
 }

@@ -123,6 +123,13 @@ def text_in(message: Message) -> str:
     return content or ""
 
 
+def without_state(messages: Iterable[Message]) -> list[Message]:
+    """``messages`` without what providers attached to their replies."""
+    return [
+        {key: message[key] for key in message if key != "provider_state"} for message in messages
+    ]
+
+
 def tool_message(
     call_id: str,
     text: str,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.mcp
 
 every_provider = pytest.mark.parametrize("provider", PROVIDERS)
-WRITE = tool_reply([("notes.write", {"name": "a", "text": "milk"})])
+WRITE = tool_reply([("notes.write", {"name": "a", "text": "milk"})], reasoning="Milk.")
 READ = tool_reply([("notes.read", {"name": "a"})])
 
 

@@ -25,6 +25,14 @@ _OF_IMAGES = re.compile(
     r"|role .?user.? after role .?tool",
     re.I,
 )
+# OpenAI: "The encrypted content gAAA... could not be verified", "Item 'rs_1' of type 'reasoning'
+# was provided without its required following item", "Item with id 'rs_1' not found"; Anthropic:
+# "Invalid `signature` in `thinking` block".
+_OF_STATE = re.compile(
+    r"encrypted.content.*(?:verif|decrypt|pars)|without its required|item with id \S+ not found"
+    r"|invalid .signature",
+    re.I,
+)
 _MENTIONS = {
     # DeepSeek and Groq know no schemas. "Requested parameters" is what OpenRouter calls them when
     # no provider of the model knows any.
@@ -122,7 +130,7 @@ class Accepted:
             self.left |= {here}
             self.wire = other
             return {"wire": f"on the {other} wire"}
-        if other:  # neither will do: the next call begins anew
+        if other and not is_offer:  # neither will do: the next call begins anew
             self.wire, self.left = None, frozenset()
         return {"reasoning_effort": "with reasoning_effort 'none' beside tools"} if is_offer else {}
 
@@ -175,6 +183,11 @@ def _without(value: Any, name: str, fields: Collection[str]) -> Any:  # noqa: AN
 def refuses_images(error: LLMStatusError) -> bool:
     """Whether ``error``, which answers a request with images, is about these."""
     return error.status in _IMAGE_REFUSALS and _OF_IMAGES.search(str(error)) is not None
+
+
+def refuses_state(error: LLMStatusError) -> bool:
+    """Whether ``error`` is about what another account, model or server attached to its replies."""
+    return error.status in _REFUSALS and _OF_STATE.search(error.said) is not None
 
 
 def _longest(said: str) -> int:

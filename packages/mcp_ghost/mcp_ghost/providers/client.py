@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 from mcp_ghost.env_file import setting
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
 from mcp_ghost.media import has_images, without_images
-from mcp_ghost.messages import Usage, assistant_message
-from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images
+from mcp_ghost.messages import Usage, assistant_message, without_state
+from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images, refuses_state
 from mcp_ghost.providers.common import LLMRequest, StreamingProvider, Wire, WireChoice, doubtful
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
 from mcp_ghost.providers.hosted import OPENAI, hosted_at
@@ -120,6 +120,9 @@ class ProviderClient:
         self._accepted_by: defaultdict[str, Accepted] = defaultdict(Accepted)
         self._blind: set[str] = set()
         """Models that refused images."""
+        self._forgetful: set[str] = set()
+        """Models that refused what is attached to earlier replies, for others may have written
+        them."""
         self._refused_tools: defaultdict[str, set[str]] = defaultdict(set)
         """Tools by the models that refused them."""
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
@@ -271,6 +274,9 @@ class ProviderClient:
                     if not learned and has_images(call.request.messages) and refuses_images(error):
                         self._blind.add(model)
                         learned = {"images": "without images"}
+                    if not learned and model not in self._forgetful and refuses_state(error):
+                        self._forgetful.add(model)
+                        learned = {"reasoning": "without the reasoning of earlier replies"}
                     if not learned and may_be_of_a_tool(error):
                         bad = await self._tried_tools(transport, call, headers, error)
                         if self._leave_out(bad, error, model):
@@ -357,6 +363,8 @@ class ProviderClient:
         if request.model in self._blind and has_images(request.messages):
             request = replace(request, messages=without_images(request.messages))
             call.request = request
+        if request.model in self._forgetful:
+            request = replace(request, messages=without_state(request.messages))
         wire = self._provider.encode(request)
         if call.on_delta and isinstance(self._provider, StreamingProvider):
             wire = self._provider.streamed(wire)

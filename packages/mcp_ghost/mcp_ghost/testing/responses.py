@@ -22,6 +22,7 @@ from mcp_ghost.testing.wires import Wire, openai_error
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
+    from mcp_ghost.testing.refusals import ServerDialect
     from mcp_ghost.testing.wires import Headers
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -198,7 +199,7 @@ RULES = rules_of(
 )
 
 
-def refusal(body: object) -> str | None:
+def refusal(body: object, dialect: ServerDialect = "openai") -> str | None:
     """Why OpenAI would refuse ``body``, or None.
 
     Tools, schemas and forms of answers are held to the rules of chat completions.
@@ -206,16 +207,18 @@ def refusal(body: object) -> str | None:
     objection = first_objection(RULES, body)
     if objection or not isinstance(body, dict):
         return objection or "The request is not a JSON object."
-    return refusals.refusal({**_read(body, {}), "model": "m"}, "openai")
+    return refusals.refusal({**_read(body, {}), "model": "m"}, dialect)
 
 
-RESPONSES = Wire(
-    path=re.compile(r".*/responses"),
-    refusal=lambda body, _: refusal(body),
-    read=_read,
-    write=_write,
-    error=openai_error,
-    streams=lambda body, _: bool(body.get("stream")),
-    events=responses_events,
-    base_path="/v1",
-)
+def responses_wire(dialect: ServerDialect) -> Wire:
+    """OpenAI's Responses API, at OpenAI or where other dialects are spoken."""
+    return Wire(
+        path=re.compile(r".*/responses"),
+        refusal=lambda body, _: refusal(body, dialect),
+        read=_read,
+        write=_write,
+        error=openai_error,
+        streams=lambda body, _: bool(body.get("stream")),
+        events=responses_events,
+        base_path="/v1",
+    )

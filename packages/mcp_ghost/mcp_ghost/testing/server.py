@@ -19,14 +19,14 @@ import httpx2
 from mcp_ghost.testing.anthropic import ANTHROPIC
 from mcp_ghost.testing.gemini import GEMINI
 from mcp_ghost.testing.replies import ModelRequest, Reply, Script, content_reply, in_order
-from mcp_ghost.testing.responses import RESPONSES
+from mcp_ghost.testing.responses import responses_wire
 from mcp_ghost.testing.wires import Wire, WireName, openai_wire
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
     from mcp_ghost.testing.refusals import ServerDialect
 
-_FOREIGN = {"responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
+_FOREIGN = {"anthropic": ANTHROPIC, "gemini": GEMINI}
 """The wires into which OpenAI's shape is translated."""
 
 
@@ -51,8 +51,9 @@ class ModelServer:
         port: int = 0,
     ) -> None:
         self.requests: list[ModelRequest] = []
-        self._wire = _FOREIGN.get(wire) or openai_wire(dialect)
-        self._wires = (self._wire, RESPONSES) if dialect == "openai" else (self._wire,)
+        of_openai = (openai_wire(dialect), responses_wire(dialect))
+        self._wire = _FOREIGN.get(wire) or of_openai[wire == "responses"]
+        self._wires = of_openai if dialect == "openai" else (self._wire,)
         self._prefix = re.sub(r"[^A-Za-z0-9_-]", "_", f"{namespace}.") if namespace else ""
         self._lock = threading.Lock()
         self._next = script if callable(script) else in_order(script)

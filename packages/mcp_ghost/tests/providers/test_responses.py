@@ -13,6 +13,7 @@ from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.common import tool_names
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, error_reply
+from mcp_ghost.testing.rules import signature
 from tests.support.conversations import READ, SYSTEM, USER, asked, call, exchange
 from tests.support.provider_clients import KEY, ask, client_of
 from tests.support.provider_requests import payload
@@ -180,6 +181,28 @@ def test_nothing_of_an_edited_reply_is_tied_to_its_reasoning() -> None:
     assert [it["type"] for it in again] == ["message", "function_call"]
     assert again[0]["content"][0]["text"] == "Better."
     assert "fc_a" not in json.dumps(again)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The encrypted content abc could not be verified. Reason: it could not be parsed.",
+        "Item 'rs_a' of type 'reasoning' was provided without its required following item.",
+        "Item with id 'rs_a' not found. Items are not persisted when `store` is set to false.",
+    ],
+)
+def test_reasoning_that_this_server_did_not_write_is_left_out(words: str) -> None:
+    def script(request: ModelRequest) -> Reply:
+        refused = any(item["type"] == "reasoning" for item in request.body["input"])
+        return error_reply(400, words) if refused else content_reply("Fine.")
+
+    history = [USER, assistant_message(read(SEALED, USE)), tool_message("c1", "A")]
+    history[1]["provider_state"]["responses"][0]["encrypted_content"] = signature("Hm.")
+    with ModelServer(script, wire="responses") as server:
+        client = client_of(server, "responses")
+        for _ in range(2):
+            assert ask(client, history, tools=[READ]).content == "Fine."
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("given", ["item_1", "1", "msg-é", "msg_" + "x" * 61, 7])
