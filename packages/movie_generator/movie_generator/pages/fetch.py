@@ -112,7 +112,9 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: l
         )
     if whole:
         return page
-    return replace(page, notes=(f"Only its first {limits.page_bytes:,} bytes were read.",))
+    return replace(
+        page, notes=(*page.notes, f"Only its first {limits.page_bytes:,} bytes were read.")
+    )
 
 
 def _passing(error: PageError) -> PageError:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_SEARCHED = 3_000_000
 """Characters of HTML; more would take longer than a page is waited for."""
+MOST_TEXT = 1_000_000
+"""Characters of the text of such a page; a writer is given no more of any."""
 _BY_NAME = ("aside", "button", "dialog", "fieldset", "footer", "form", "label", "menu", "nav")
 """What trafilatura leaves out by name."""
 _LARGE_SHARE = 0.3
@@ -51,6 +53,8 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
     """Read a page; ``encoding`` is what the server said, and may be wrong or missing."""
     text = html if isinstance(html, str) else decoded(html, encoding)
     tree = _parsed(text)
+    is_long = len(text) > MOST_SEARCHED
+    notes = _shortened(tree) if is_long else ()
     head = head_of(tree, url)
     _settle_images(tree, head.base)
     _settle_text(tree)
@@ -61,7 +65,7 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
         image.attrib.clear()
         image.set("src", f"picture-{len(images) - 1}.png")
         image.set("alt", alt)
-    markdown = _markdown(tree, is_long=len(text) > MOST_SEARCHED)
+    markdown = _markdown(tree, is_long=is_long)
     shown = [int(found[2]) for found in _PICTURE.finditer(markdown)]
     shown = [number for number in shown if number < len(images)] or [*range(len(images))]
     return Page(
@@ -73,6 +77,7 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
             markdown,
         ),
         usable_images([(head.image, head.title), *(images[it] for it in shown)], head.base),
+        notes=notes,
         language=head.language,
         author=head.author,
         date=head.date,
@@ -101,6 +106,20 @@ def _parsed(text: str) -> HtmlElement:
     return tree
 
 
+def _shortened(tree: HtmlElement) -> tuple[str, ...]:
+    """Leave out what stands behind as much text as is used; returns what to say of it."""
+    left = MOST_TEXT
+    behind = []
+    for tag in tree.iter():
+        if left < 0:
+            behind.append(tag)
+        elif tag.tag not in ("script", "style"):
+            left -= len(tag.text or "") + len(tag.tail or "")
+    for tag in behind:
+        tag.getparent().remove(tag)
+    return (f"Only the first {MOST_TEXT:,} characters of its text were read.",) if behind else ()
+
+
 def _markdown(tree: HtmlElement, *, is_long: bool) -> str:
     """Return the text that readers come for, with pictures by their numbers."""
     from lxml.etree import strip_tags
@@ -112,9 +131,9 @@ def _markdown(tree: HtmlElement, *, is_long: bool) -> str:
 
     options = Extractor(output_format="markdown", comments=False, images=True)
     tree = prune_unwanted_nodes(tree, DISCARD_IMAGE_ELEMENTS, with_backup=True)
-    whole = tree_cleaning(deepcopy(tree), options)
+    whole = tree_cleaning(tree if is_long else deepcopy(tree), options)
     whole = prune_unwanted_nodes(whole, OVERALL_DISCARD_XPATH, with_backup=True)
-    said = _said(whole)
+    said = 0 if is_long else _said(whole)
     attempts = _ATTEMPTS_ON_SHORT if said < _SHORT_PAGE else _ATTEMPTS
     for focus, share in () if is_long else attempts:
         options.focus = focus

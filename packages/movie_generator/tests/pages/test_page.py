@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from movie_generator.errors import PageError
-from movie_generator.pages import fetch
+from movie_generator.pages import fetch, markup
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Image, Page, heading, markdown_images
@@ -285,3 +285,16 @@ def test_private_addresses_are_refused_unless_allowed() -> None:
 async def test_a_server_that_is_not_there_is_a_clear_error() -> None:
     with pytest.raises(PageError, match="cannot be read"):
         await read("http://127.0.0.1:9/")
+
+
+def test_of_a_page_of_many_megabytes_only_as_much_is_read_as_can_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(markup, "MOST_SEARCHED", 5_000)
+    monkeypatch.setattr(markup, "MOST_TEXT", 2_000)
+    rows = "".join(f"<tr><td>Town number {it}</td><td>{it}</td></tr>" for it in range(1_000))
+    page = page_from_html(f"<title>Towns</title><table>{rows}</table>", "https://x.example/")
+    assert page.title == "Towns"
+    assert "Town number 50" in page.text
+    assert "Town number 500" not in page.text
+    assert page.notes == ("Only the first 2,000 characters of its text were read.",)
