@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.cli.program import DONE, FAILED, INTERRUPTED, Errors, program
 from orchestration.parts import PARTS
 from players import PLAYERS
+from session.playing import USES_MODEL
 from terminal.flags import Flags, parse_flags
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
     from terminal.resume import find_episode
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
+    if config.player_name in USES_MODEL:
+        config.refuse_missing_models()
     load_env_file()  # tracing and tool servers read the environment, not our settings
     wanted = flags.resume or (flags.fork and flags.fork[0])
     if wanted is None:
@@ -211,7 +214,6 @@ def _play_episode(
 ) -> str | None:
     """Play one episode, add it to ``played``, and return why it ended."""
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-    from session.playing import USES_MODEL
     from session.record.summary import StorySoFar
     from terminal.view import TerminalView, Thoughts
 

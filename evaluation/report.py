@@ -137,6 +137,9 @@ def statement(played: StoredEvaluation, provenance: dict[str, Any]) -> str:
     where = "on" if endpoint == "this machine" else "at"
     models, begun = provenance["models_asked"], provenance["players"]
     model = ", ".join(models) or ("" if begun or agreed["model"] == "none" else agreed["model"])
+    served = ", ".join(provenance["models_served"])
+    if served and served != model:  # what played is what counts
+        model = f"{served} (asked for as {model})"
     ours = " of ours" if agreed.get("guests") else ""
     by = f"with {model} {where} {endpoint}" if model else f"without a model{ours}"
     protocol = agreed.get("protocol") or {}

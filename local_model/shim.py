@@ -59,15 +59,22 @@ class Plan:
     """text: as it is; json: one value; choice, choice_text: a call, or a reply in JSON or text."""
 
 
-def plan_request(request: JSONObject) -> Plan:
+def plan_request(request: JSONObject, model: str = "") -> Plan:
     """Turn an OpenAI chat request into one for the engine.
 
     Beyond OpenAI's fields, `guided_json` (vLLM's name) gives the schema of the reply in a request
     that also offers tools.
 
     Raises:
-        RequestError: the request is malformed or asks for what this model cannot do.
+        RequestError: the request is malformed, for another model than ``model``, or asks for what
+            this one cannot do.
     """
+    if model and (asked := request.get("model", model)) != model:
+        raise RequestError(
+            f"There is no model {asked} on this machine, only {model}.",
+            code="model_not_found",  # as OpenAI says it
+            status=404,
+        )
     if request.get("stream") or request.get("n") not in (None, 1):
         raise RequestError("The embedded model gives one complete answer: leave out stream and n.")
     messages = request.get("messages")

@@ -61,9 +61,10 @@ class EmbeddedModelTransport(httpx2.AsyncBaseTransport):
         if not request.url.path.endswith("/chat/completions"):
             return await self._answer(request)
         try:
-            plan = plan_request(_fields(body))
+            own = self.model.settings.name
+            plan = plan_request(_fields(body), own)
             response = await self._answer(request, plan.payload)
-            answer = read_answer(plan, response.json(), model=self.model.settings.name)
+            answer = read_answer(plan, response.json(), model=own)
         except RequestError as error:
             return httpx2.Response(error.status, json=error.body())
         return httpx2.Response(200, json=answer)

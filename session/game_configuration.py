@@ -325,6 +325,23 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
             sampling=sampling_of(model, {key: getattr(self, f"{name}_{key}") for key in ROLE_KEYS}),
         )
 
+    def refuse_missing_models(self) -> None:
+        """Check that where the model on this machine answers, no other one is asked for.
+
+        Raises:
+            ConfigurationError: A model was named that nobody here has.
+        """
+        own = self._default_model(EMBEDDED_BASE_URL)
+        for name in ("agent", "reflection", *(["critic"] if self.critic_enabled else [])):
+            role = self.role(name)
+            if role.base_url == EMBEDDED_BASE_URL and role.model != own:
+                keys = " or ".join(key for hosted in HOSTED for key in hosted.key_variables)
+                raise ConfigurationError(
+                    f"The model {role.model} cannot be asked: no key and no endpoint is set, and "
+                    f"the model on this machine is {own}. Set {keys}, or --base-url; or leave out "
+                    "the model's name to play with the one on this machine."
+                )
+
     @property
     def llm_base_url(self) -> str:
         """The endpoint in use."""
@@ -394,5 +411,6 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
 
     def _default_model(self, base_url: str) -> str:
         if base_url == EMBEDDED_BASE_URL:
-            return EMBEDDED_MODEL_NAME
+            own = self.local_model_path
+            return Path(own).stem if own else EMBEDDED_MODEL_NAME
         return default_model(base_url, self.provider)

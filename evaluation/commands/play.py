@@ -185,6 +185,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
     variants = variants_of(config, flags.without, each=flags.each, players=players)
     refuse_guests(variants, flags)
     if any(variant.player in USES_MODEL for variant in variants):
+        config.refuse_missing_models()
         with closing(LLMClient(config=config)):
             pass  # report a key that cannot be sent, or a bad model file, before we begin
     if config.mcp_enabled:

@@ -92,7 +92,8 @@ def _plotted(played: StoredEvaluation, results: dict[str, Any]) -> list[str]:
         bands[named(it)] = band(of_one, turns) if of_one else suite_band(games.values(), turns)
     helped = ", WITH HINTS" if results["provenance"]["hints"] else ""
     what = agreed["suite"]["name"] if agreed.get("suite") else agreed["story"]["title"]
-    title = f"{what}, {agreed['model']}{helped}"
+    models = results["provenance"]["models_served"] or [agreed["model"]]
+    title = f"{what}, {', '.join(models)}{helped}"
     paths = plot_scores(bands, title, played.max_score, played.folder)
     paths += plot_learning(results["learning"], title, played.max_score, played.folder)
     return [path.name for path in paths]

@@ -46,7 +46,7 @@ def test_a_matrix_is_played_and_its_figures_are_written(
     assert settings["knowledge_carried_over"] is False
     assert settings["model"] == "scripted"
     for words in (
-        "scripted at http://127.0.0.1",
+        "played with scripted_model.py (asked for as scripted) at http://127.0.0.1",
         "not carried over",
         "(seeds: 1, 2)",
         "tools were off",

@@ -283,3 +283,11 @@ def test_a_prompt_beyond_the_context_is_named_as_such() -> None:
         read_answer(plan_request(request()), {"error": {**refusal, "code": 400}}, model="m")
     assert caught.value.code == "context_length_exceeded"
     assert caught.value.status == 400
+
+
+def test_another_model_is_refused_as_openai_does_it() -> None:
+    asked = {**request(), "model": "gpt-5"}
+    with pytest.raises(RequestError, match="no model gpt-5 on this machine, only tiny") as refused:
+        plan_request(asked, "tiny")
+    assert (refused.value.status, refused.value.code) == (404, "model_not_found")
+    assert plan_request({**asked, "model": "tiny"}, "tiny") == plan_request(request())
