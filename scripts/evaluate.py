@@ -22,7 +22,7 @@ from mcp_ghost.cli.interruption import Interruption
 from mcp_ghost.cli.program import Errors, program
 from mcp_ghost.text import did_you_mean
 
-COMMANDS = ("play", "report", "compare", "merge", "export", "document")
+COMMANDS = ("play", "report", "compare", "merge", "export", "measure", "document")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -108,6 +108,12 @@ def shipped() -> Mapping[str, Path]:
     return {match[1]: path for match, path in named if match}
 
 
+def at_hand(sha256: str, story: Path) -> Path | None:
+    """Find the file of a story's achievements: beside it, or with those that come with us."""
+    beside = story.with_name(f"{story.stem}{SUFFIX}")
+    return beside if story.name and beside.is_file() else shipped().get(sha256)
+
+
 def _parsed(line: str, before: Mapping[str, Achievement]) -> tuple[str, str, str]:
     name, _, what = (part.strip() for part in line.partition("\t"))
     if name in before:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from evaluation.achievements.achievement import SUFFIX, shipped
+from evaluation.achievements.achievement import SUFFIX, at_hand
 from evaluation.commands.report import write_report
 from evaluation.figures import EpisodeFigures
 from evaluation.fleet.cluster import HERE, cluster
@@ -59,6 +59,7 @@ Other commands, each with its own --help:
   evaluate.py compare A B...    several evaluations side by side
   evaluate.py merge OUT A B...  one evaluation out of several machines' parts
   evaluate.py export DIR        what was played, as tables in CSV or Parquet
+  evaluate.py measure EPISODE   the achievements that an episode earned
   evaluate.py document DIR      the results in docs/evaluation.md
 
 Settings that have no flag here come from the environment (ZORKGPT_*), .env
@@ -353,14 +354,12 @@ def _story(config: GameConfiguration) -> StoryInfo:
     with closing(open_game(config.story, seed=1, engine=config.engine)) as game:
         game.start()
         story = game.story
-        beside = story.path.with_name(f"{story.path.stem}{SUFFIX}")
-        measured = story.sha256 in shipped() or beside.is_file()
-        if game.facts().score is None and not measured:
+        if game.facts().score is None and not at_hand(story.sha256, story.path):
             raise ConfigurationError(
                 f"The score of {game.story.title} cannot be read, so there is nothing to measure: "
                 "play a game that `uv run python main.py games` lists with its points, or make a "
                 "profile of this one (scripts/story/README.md says how), or put a file of "
-                f"achievements beside it, {beside.name}."
+                f"achievements beside it, {story.path.stem}{SUFFIX}."
             )
         return story
 

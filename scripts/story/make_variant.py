@@ -3,9 +3,10 @@
     uv run python scripts/story/make_variant.py --seed 7 --out fresh             # one
     uv run python scripts/story/make_variant.py --seed 1 --count 20 --out fresh  # seeds 1 to 20
 
-Each is written as fresh-SEED.z5 with its profile, for `main.py --story` and `scripts/evaluate.py
---story`. The same seed gives the same bytes with the same compiler. Before it is written, a variant
-is solved from its compiled story, and the walkthrough derived from its plan is played to the end.
+Each is written as fresh-SEED.z5 with its profile and its achievements, for `main.py --story` and
+`scripts/evaluate.py --story`. The same seed gives the same bytes with the same compiler. Before it
+is written, a variant is solved from its compiled story, and the walkthrough derived from its plan
+is played to the end.
 --walkthroughs also writes those; keep them where no player looks.
 """
 
@@ -20,11 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a check
 
 from pydantic import TypeAdapter
 
+from evaluation.achievements.achievement import SUFFIX
 from game_interface import Facts, open_game
 from game_interface.errors import GameError, StoryFormatError
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
 from scripts.story.build_story import BuildError, compiled
+from scripts.story.make_achievements import make as make_achievements
 from scripts.story.solver import Solver, UnwinnableError
 from scripts.story.template import TemplateError
 from scripts.story.variant import Variant
@@ -117,6 +120,8 @@ def _make(options: argparse.Namespace) -> int:
         name = f"fresh-{seed}"
         (options.out / f"{name}.z5").write_bytes(made.story)
         (options.out / f"{name}{PROFILE_SUFFIX}").write_bytes(made.profile)
+        achievements = make_achievements(options.out / f"{name}.z5", made.walkthrough)
+        (options.out / f"{name}{SUFFIX}").write_text(achievements, encoding="utf-8")
         if options.walkthroughs:
             solution = "\n".join(made.walkthrough) + "\n"
             (options.walkthroughs / f"{name}.txt").write_text(solution, encoding="utf-8")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evaluation import forecast
 from evaluation.forecast import declined, worthwhile
 from evaluation.plan import Cell, Plan, Variant
 from game_interface import open_game
@@ -105,7 +104,7 @@ def test_a_terminal_is_told_how_long_it_takes_and_asked(
     lines: list[list[Cell]] = [[cell] for cell in plan.cells]
     assert not declined(plan, lines, 2, console)  # no terminal
     for stream in ("stdin", "stderr"):
-        monkeypatch.setattr(getattr(forecast.sys, stream), "isatty", lambda: True)
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda: answer)
     assert declined(plan, lines, 2, console) is is_declined
     assert said in re.sub(r"\s+", " ", said_by(console))

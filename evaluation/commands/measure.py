@@ -1,0 +1,58 @@
+"""What one recorded episode achieved, whenever it was played."""
+
+import argparse
+from pathlib import Path
+
+from evaluation.achievements.achievement import Achievements, at_hand
+from evaluation.commands.report import show
+from evaluation.figures import EpisodeFigures
+from evaluation.outcome.tables import NONE, Table
+from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.program import DONE
+from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
+from terminal.resume import find_episode
+
+_EPILOG = """\
+exit code: 0 measured; 2 wrong usage, no such episode, or no achievements for
+  its story
+"""
+
+
+def parser() -> Parser:
+    """The command line of ``evaluate.py measure``."""
+    it = Parser(
+        prog="evaluate.py measure",
+        description="Show which achievements an episode earned, and when. Plays nothing.",
+        epilog=_EPILOG,
+    )
+    it.add_argument("episode", metavar="EPISODE", help="its name, its folder, or 'latest'")
+    it.add_argument(
+        "--achievements",
+        metavar="FILE",
+        type=Path,
+        help="which (default: those beside the story, or those that come with the program)",
+    )
+    return it
+
+
+def run(flags: argparse.Namespace) -> int:
+    """Show what an episode earned; returns the exit code."""
+    place = find_episode(flags.episode, GameConfiguration.at_hand(None).workdir)
+    folder = Path(place.workdir, "episodes", place.name)
+    start = EpisodeFigures.read(folder).start
+    file = flags.achievements or (start and at_hand(start.story_sha256, Path(start.story_path)))
+    if file is None:
+        raise ConfigurationError(
+            f"There are no achievements for the story of {place.name}: make some with "
+            "scripts/story/make_achievements.py, or name a file with --achievements."
+        )
+    figures = EpisodeFigures.read(folder, Achievements.read(file))
+    earned = figures.earned
+    rows = [[it.name, str(earned.get(it.name, NONE))] for it in figures.achievements]
+    show(
+        [Table(f"Achievements in {place.name}", ["achievement", "turn"], rows)],
+        f"{len(earned)} of {len(rows)} earned in {figures.turns} turns "
+        f"({figures.progress_at(figures.turns) or 0:.0f}%), by {file}.",
+    )
+    return DONE
