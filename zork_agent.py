@@ -15,7 +15,7 @@ from managers.tools.session import ToolSession
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, LoopObserver, run_loop
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage, assistant_message
-from prompts import load_prompt
+from prompts import load_prompt, with_hints
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
 from session.game_state import Decision, RefusedCommand
@@ -68,12 +68,13 @@ class ZorkAgent:
         self.turn = 0
         """The game's turn that was decided last."""
         self.last_decision: Decision | None = None
-        self.system_prompt = load_prompt(
+        prompt = load_prompt(
             "agent",
             config.prompt_profile(),
             config.observation_level,
             config.observation_prior_knowledge,
         )
+        self.system_prompt = with_hints(prompt, config.player_hints)
         self.tools_prompt = load_prompt("agent_tools", config.prompt_profile())
 
     def get_action_with_reasoning(

@@ -17,7 +17,7 @@ SECRET = {name for name, field in GameConfiguration.model_fields.items() if not 
 _NOT_COMPARED = SECRET.union(
     ["story", "seed", "workdir", "evaluation_group", "max_turns_per_episode", "local_threads"],
     ["storage_enabled", "storage_carry_over", "mcp_enabled"],
-    ["agent_model", "agent_base_url", "client_base_url"],
+    ["agent_model", "agent_base_url", "client_base_url", "player_hints"],
 )
 """Settings of one episode or one machine, or stated under a name of their own."""
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -82,7 +82,7 @@ def _said(name: str, agreed: Mapping[str, Any]) -> str:
     if name not in agreed:
         return "not recorded"
     value = agreed[name]
-    if name in {"stories", "walkthroughs"}:
+    if name in {"stories", "walkthroughs", "hints"}:
         return ", ".join(value)
     if isinstance(value, str) and _DIGEST.fullmatch(value):
         return short(value)
@@ -93,6 +93,6 @@ def _has_grown(name: str, before: Any, now: Any) -> bool:  # noqa: ANN401  of ev
     """Whether the matrix only grew, which leaves what was played as it is."""
     if name in {"variants", "seeds"} and isinstance(before, list):
         return set(before) <= set(now)
-    if name in {"stories", "walkthroughs"} and isinstance(before, dict):
+    if name in {"stories", "walkthroughs", "hints"} and isinstance(before, dict):
         return all(now.get(game) == it for game, it in before.items())
     return name == "episodes" and isinstance(before, int) and before <= now

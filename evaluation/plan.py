@@ -224,6 +224,8 @@ class Plan:
     """Which part of how many is played here; None: all of it."""
     walkthroughs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The commands of the player `walkthrough` in the games of a suite that have some."""
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """What players are told beforehand, by game."""
 
     @property
     def title(self) -> str:
@@ -299,6 +301,7 @@ class Plan:
             "story": story.place,
             "player_name": cell.variant.player,
             **({"player_commands": walk} if walk else {}),
+            "player_hints": self.hints.get(cell.game, ""),
             **seeds,
             **dict.fromkeys(cell.variant.on, True),
             "workdir": str(self.workdir(cell).resolve()),
@@ -375,6 +378,9 @@ class Plan:
         if self.walkthroughs:
             digest = {game: "\n".join(it).encode() for game, it in self.walkthroughs.items()}
             matrix["walkthroughs"] = {game: sha256(it).hexdigest() for game, it in digest.items()}
+        if self.hints:
+            told = {game or "story": it.encode() for game, it in self.hints.items()}
+            matrix["hints"] = {game: sha256(it).hexdigest() for game, it in told.items()}
         if self.shard:
             matrix["shard"] = list(self.shard)
         variants = [variant.name for variant in self.variants]

@@ -149,8 +149,10 @@ def statement(played: StoredEvaluation, provenance: dict[str, Any]) -> str:
         f" THE SCORE IS UNKNOWN in {counted(unknown, 'episode')}, "
         "which no figure about scores includes."
     )
+    told = agreed.get("hints")
+    hints = f"HINTS WERE GIVEN BEFOREHAND, for {tables.listed(list(told))}. " if told else ""
     return (
-        f"{named}{subject(agreed)}, played {by}, "
+        f"{named}{hints}{subject(agreed)}, played {by}, "
         f"up to {counted(played.turns, 'turn')} per episode, "
         f"{counted(agreed['episodes'], 'episode')} per variant and seed (seeds: {seeds}). "
         f"{knowledge} MCP tools were {'on' if agreed['tools'] else 'off'}. "

@@ -10,7 +10,7 @@ from managers.context_manager import hints_of, keys_of
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import Message, Usage
 from players.player import Player
-from prompts import load_prompt
+from prompts import load_prompt, with_hints
 from session.game_state import Decision
 from zork_agent import INCURABLE, RECORDED_CHARACTERS
 
@@ -34,7 +34,8 @@ class ChatPlayer(Player):
         self._sampling = role.sampling
         self._client = client
         self._turns_shown = config.player_history_turns
-        self._head: Message = {"role": "system", "content": load_prompt("chat", "full")}
+        prompt = with_hints(load_prompt("chat", "full"), config.player_hints)
+        self._head: Message = {"role": "system", "content": prompt}
         self._said: list[Message] = []
 
     def begin(self, opening: str, observation: Observation, carried: CarriedOver) -> None:

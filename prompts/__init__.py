@@ -27,6 +27,11 @@ def load_prompt(
     return _MORE_THAN_A_BLANK_LINE.sub("\n\n", "\n".join(lines)).strip()
 
 
+def with_hints(prompt: str, hints: str) -> str:
+    """Return a system prompt with what is told of the game beforehand, if anything is."""
+    return f"{prompt}\n\nHints for this game:\n\n{hints.strip()}" if hints.strip() else prompt
+
+
 @cache
 def prompt_digests() -> dict[str, str]:
     """Name -> hash of each prompt's file."""

@@ -26,6 +26,9 @@ class PlayingSettings(BaseModel):
     """The commands that ``walkthrough`` plays, in order."""
     player_seed: NonNegativeInt | None = None
     """Seed of ``random``; unset: the game's."""
+    player_hints: str = ""
+    """What ``model`` and ``chat`` are told of the game beforehand, such as a booklet of hints;
+    ``evaluate.py --hints`` sets it."""
     player_history_turns: PositiveInt | None = None
     """How many of the latest turns ``chat`` shows its model; unset: all of them."""
 

@@ -27,7 +27,7 @@ from evaluation.plan import CHOICES, MCP, WALKTHROUGH, Fork, Plan, Variant, vari
 from evaluation.progress import Progress
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
 from evaluation.run import Executor, cores, play, taken, unfinished
-from evaluation.suites.at_hand import keep_achievements, stories_of, walkthroughs_of
+from evaluation.suites.at_hand import hints_of, keep_achievements, stories_of, walkthroughs_of
 from evaluation.suites.suite import SHIPPED as SUITES
 from evaluation.suites.suite import Suite
 from game_interface import StoryInfo, open_game
@@ -80,6 +80,7 @@ _PLAYED = """\
 _PLAYER = f"""\
 --player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model), mcp:COMMAND
 --walkthrough PATH  commands of the player walkthrough, one a line; of a suite, a folder of GAME.txt
+--hints PATH       tell models this text beforehand; of a suite, a folder of GAME.txt
 --model NAME       the model's name at the endpoint
 --base-url URL     the model's endpoint (default: by the key that is set; else the small model)
 --mcp              offer MCP tools
@@ -217,6 +218,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
         suite=suite,
         shard=flags.shard,
         walkthroughs=walkthroughs_of(flags.walkthrough, list(stories)) if walked else {},
+        hints=hints_of(flags.hints, list(stories)),
     )
 
 
@@ -382,6 +384,7 @@ def parser() -> Parser:
         _PLAYER,
         player={"action": "append", "type": _player, "default": []},
         walkthrough={"type": Path},
+        hints={"type": Path},
         base_url={"type": http_url},
         without={"action": "append", "choices": CHOICES, "default": []},
     )

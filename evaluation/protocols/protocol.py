@@ -35,7 +35,7 @@ _OF_THE_MODEL = {
 """Which model it is, how it is reached, and how hard it thinks: that is what is compared."""
 _OF_THE_EPISODE = {
     *("story", "seed", "player_seed", "agent_seed", "reflection_seed"),
-    *("player_name", "player_commands", "workdir", "evaluation_group", "without"),
+    *("player_name", "player_commands", "player_hints", "workdir", "evaluation_group", "without"),
     *("storage_enabled", "storage_carry_over", "storage_database_url"),
 }
 """Decided by the evaluation for each episode: story, seeds, players, and what is carried over."""

@@ -59,6 +59,24 @@ def walkthroughs_of(folder: Path, games: Sequence[str]) -> dict[str, tuple[str, 
     return found
 
 
+def hints_of(place: Path | None, games: Sequence[str]) -> dict[str, str]:
+    """Read what players are told beforehand: of one file, or of a folder with GAME.txt for some.
+
+    Raises:
+        ConfigurationError: There is none, or it cannot be read.
+    """
+    if place is None:
+        return {}
+    files = {game: place / f"{game}.txt" if place.is_dir() else place for game in games}
+    try:
+        found = {game: it.read_text(encoding="utf-8") for game, it in files.items() if it.is_file()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"The hints {place} cannot be read: {error}") from error
+    if not any(map(str.strip, found.values())):
+        raise ConfigurationError(f"There are no hints for these games in {place}.")
+    return found
+
+
 def keep_achievements(plan: Plan) -> None:
     """Copy what was beside the stories, so that the figures need nothing else.
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from evaluation.agreement import differences
 from evaluation.forecast import declined, worthwhile
 from evaluation.plan import Cell, Plan, Variant
+from evaluation.suites.at_hand import hints_of
 from game_interface import open_game
+from llm_client import LLMClient
+from players.chat import ChatPlayer
 from scripts.evaluate import main
 from session.game_configuration import ConfigurationError, GameConfiguration
 from shared_utils import EMBEDDED_MODEL_NAME
 from tests.evaluation.made_up import event, start, turn, write
+from zork_agent import ZorkAgent
 
 Capture = pytest.CaptureFixture[str]
 KEYS = ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
@@ -109,3 +116,23 @@ def test_a_terminal_is_told_how_long_it_takes_and_asked(
     assert declined(plan, lines, 2, console) is is_declined
     assert said in re.sub(r"\s+", " ", said_by(console))
     assert bool(said) == bool(said_by(console))
+
+
+def test_hints_that_are_given_beforehand_are_told_and_said(tmp_path: Path) -> None:
+    (tmp_path / "story.txt").write_text("Dig below the rose.")
+    assert hints_of(tmp_path / "story.txt", ["a"]) == {"a": "Dig below the rose."}
+    (tmp_path / "b.txt").write_text("Wait.")
+    hints = hints_of(tmp_path, ["a", "b"])
+    assert hints == {"b": "Wait."}
+    with pytest.raises(ConfigurationError, match="There are no hints for these games"):
+        hints_of(tmp_path, ["c"])
+    plan = replace(plan_of(tmp_path), hints={"": "Dig below the rose."})
+    told = GameConfiguration.model_validate(plan.job(plan.cells[0], None)["settings"])
+    endpoint = "http://127.0.0.1:9/v1"
+    config = GameConfiguration(player_hints=told.player_hints, client_base_url=endpoint)
+    with closing(LLMClient(config=config)) as client:
+        assert "Dig below the rose." in ZorkAgent(config=config, client=client).system_prompt
+        assert "Dig below the rose." in str(ChatPlayer(config, client)._head)
+    assert "Dig below the rose." not in str(plan.agreement())
+    hashed = plan.agreement()["hints"]["story"]
+    assert differences({"hints": {"a": hashed}}, {"hints": {"a": "0"}})

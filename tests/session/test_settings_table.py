@@ -47,6 +47,7 @@ SHOWN_BY = {
     "max_turns_one_answer": "test_an_episode_that_cannot_get_past_one_prompt_ends_as_stalled",
     **dict.fromkeys(("story", "seed", "engine", "workdir"), "test_the_configured_game_is_played"),
     "turn_delay_seconds": "test_turns_are_spaced_by_the_configured_delay",
+    "player_hints": "test_hints_that_are_given_beforehand_are_told_and_said",
     "evaluation_group": "test_an_episode_tells_its_group",
     "observation_level": "test_at_text_a_whole_episode_asks_with_nothing_but_what_was_printed",
     "observation_prior_knowledge": "test_whether_prior_knowledge_may_be_used_is_told_and_recorded",
