@@ -10,9 +10,9 @@ spread of the values, their skewness and their kurtosis, by Cornish and Fisher's
 differs from what drawing finds about as much as one drawing does from another; where one seed
 alone makes the mean, it is a little wider.
 
-Over the games of a suite, games are drawn first, then the seeds of each. Games differ in their
-means partly because of their seeds, which would count twice: so the games' means are first drawn
-together by that part (Davison and Hinkley, "Bootstrap Methods and Their Application", 1997, 3.8).
+Over the games of a suite, games are drawn first, then the seeds of each. The games' means already
+differ because of their seeds, which must not count twice (Davison and Hinkley, "Bootstrap Methods
+and Their Application", 1997, 3.8): so the seeds add only what the spread of the means lacks.
 """
 
 import itertools
@@ -41,7 +41,8 @@ METHOD = (
 )
 OVER_GAMES = (
     "macro-average: each game counts once, with the mean of its seeds; expanded hierarchical "
-    f"bootstrap, games first, then seeds (Davison and Hinkley 1997, 3.8); {RESAMPLES:,} resamples"
+    "bootstrap, games first, then seeds by what the spread of the games' means lacks; "
+    f"{RESAMPLES:,} resamples"
 )
 _NORMAL = statistics.NormalDist()
 
@@ -140,24 +141,25 @@ def _games_interval(
     A drawn game with its drawn seeds is one draw from all games with all resamples of their seeds,
     so that a resample is as many such draws as there are games.
     """
-    count, middle = len(games), statistics.fmean(means)
+    count = len(games)
     if count < LEAST_SEEDS or len(set(means)) == 1:
         return None
     within = statistics.fmean(
         statistics.variance(seeds) / len(seeds) if len(seeds) > 1 else 0.0 for seeds in games
     )
     between = statistics.variance(means)
-    kept = math.sqrt(max(0.0, between - within) / between * count / (count - 1))
+    added = math.sqrt(max(0.0, within - between) / within) if within else 0.0
     dice = random.Random(1)  # noqa: S311  the same resamples each time
     draws: list[float] = []
     for seeds, mean in zip(games, means, strict=True):
-        wider = math.sqrt(len(seeds) / max(1, len(seeds) - 1))
-        for _ in range(_OF_A_GAME):
+        wider = added * math.sqrt(len(seeds) / max(1, len(seeds) - 1))
+        for _ in range(_OF_A_GAME if added else 1):
             drawn = math.fsum(dice.choices(seeds, k=len(seeds))) / len(seeds)
-            draws.append(middle + kept * (mean - middle) + wider * (drawn - mean))
+            draws.append(mean + wider * (drawn - mean))
     found = sorted(math.fsum(dice.choices(draws, k=count)) / count for _ in range(resamples))
-    freedom = count - 1 if kept else sum(len(seeds) - 1 for seeds in games)
-    beyond = max(1, math.ceil(_NORMAL.cdf(-_student(freedom)) * resamples))
+    freedom = sum(len(seeds) - 1 for seeds in games) if added else count - 1
+    tail = _NORMAL.cdf(-math.sqrt(count / (count - 1)) * _student(freedom))
+    beyond = max(1, math.ceil(tail * resamples))
     return found[beyond - 1], found[-beyond]
 
 

@@ -110,7 +110,9 @@ def unfinished(episodes: Mapping[Key, EpisodeFigures]) -> Iterator[str]:
     ends: defaultdict[str, list[str]] = defaultdict(list)
     for key, it in episodes.items():
         if it.end_reason in _SILENT or not it.finished:
-            ends[it.end_reason or ("interrupted" if it.start else "not played")].append(str(key))
+            ends[it.end_reason or ("interrupted" if it.start else "not played")].append(
+                str(key).replace(",", "")
+            )
     for reason, names in ends.items():
         how = tables.ending(reason)
         yield f"{how} in {counted(len(names), 'episode')}: {tables.listed(names)}."

@@ -50,6 +50,8 @@ def run(flags: argparse.Namespace) -> int:
     results = results_of(StoredEvaluation.read(flags.folder))
     for episode in results["episodes"]:
         del episode["scores"]  # after every turn, which a page does not show
+    if results["games"]:
+        del results["episodes"]  # too many to read; an export has them
     text = with_section(page.read_text(encoding="utf-8"), section_of(results), page)
     figures, picture = (
         page.with_name(f"{page.stem}-{it}") for it in ("results.json", "scores.png")

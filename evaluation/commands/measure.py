@@ -41,7 +41,9 @@ def run(flags: argparse.Namespace) -> int:
     place = find_episode(flags.episode, GameConfiguration.at_hand(None).workdir)
     folder = Path(place.workdir, "episodes", place.name)
     start = EpisodeFigures.read(folder).start
-    file = flags.achievements or (start and at_hand(start.story_sha256, Path(start.story_path)))
+    file: Path | None = flags.achievements
+    if start and not file:
+        file = at_hand(start.story_sha256, Path(start.story_path))
     if file is None:
         raise ConfigurationError(
             f"There are no achievements for the story of {place.name}: make some with "

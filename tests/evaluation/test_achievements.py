@@ -38,7 +38,7 @@ def earned(achievements: Achievements, response: str = "", **changes: object) ->
     figures.achievements = achievements.all
     figures.take(parse(start()))
     for number, text, seen in ((1, "Nothing.", {}), (2, response, changes)):
-        after = observation(3, **seen)  # type: ignore[arg-type]
+        after = observation(3, **seen)
         fields = record(number, "look", 1, 3, after, response=text).model_dump(mode="json")
         figures.take(parse(event("turn", **fields)))
     return figures.earned

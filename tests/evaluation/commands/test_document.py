@@ -15,10 +15,11 @@ from tests.support import ROOT
 DOCS = ROOT / "docs"
 
 
-def test_the_results_in_the_documentation_are_those_of_its_figures() -> None:
-    page = DOCS / "evaluation.md"
+@pytest.mark.parametrize("name", ["evaluation", "many-games"])
+def test_the_results_in_the_documentation_are_those_of_its_figures(name: str) -> None:
+    page = DOCS / f"{name}.md"
     text = page.read_text(encoding="utf-8")
-    results = json.loads((DOCS / "evaluation-results.json").read_text(encoding="utf-8"))
+    results = json.loads((DOCS / f"{name}-results.json").read_text(encoding="utf-8"))
     assert with_section(text, section_of(results), page) == text
 
 
