@@ -2,7 +2,7 @@
 
     uv run poe fuzz                               # a minute
     uv run poe fuzz --minutes 10
-    uv run poe fuzz --minutes 10 --only decoder   # those with "decoder" in their names
+    uv run poe fuzz --minutes 10 --only decoder   # of these names
 
 Each suite gets an equal share of the time, and tries random examples until it is over; the end
 says how many. What fails is shown as small as Hypothesis can make it, and kept in ``.hypothesis/``,

@@ -1,8 +1,10 @@
 """Make a story's profile, from the compiler's debug information or by playing a walkthrough.
 
-    inform6 -k story.inf story.z5                           # writes gameinfo.dbg beside it
-    uv run python scripts/story/make_profile.py story.z5 gameinfo.dbg   # writes story.profile.json
-    uv run --extra jericho python scripts/story/make_profile.py --learn detective.z5
+    inform6 -k story.inf story.z5        # writes gameinfo.dbg beside it
+    uv run python scripts/story/make_profile.py story.z5 gameinfo.dbg
+    uv run python scripts/story/make_profile.py --learn detective.z5
+
+The last needs `uv sync --extra jericho`. All write a file *.profile.json.
 
 The second way is for files that Jericho supports: its walkthrough is played, and what it knows of
 the game is found in the memory. The first way is for stories of your own, and tells more.

@@ -1,7 +1,7 @@
 """Make fresh variants of the bundled story: other names, another map, another solution.
 
-    uv run python scripts/story/make_variant.py --seed 7 --out fresh             # one
-    uv run python scripts/story/make_variant.py --seed 1 --count 20 --out fresh  # seeds 1 to 20
+    uv run python scripts/story/make_variant.py --seed 7 --out fresh
+    uv run python scripts/story/make_variant.py --count 20 --out fresh
 
 Each is written as fresh-SEED.z5 with its profile and its achievements, for `main.py --story` and
 `scripts/evaluate.py --story`. The same seed gives the same bytes with the same compiler. Before it

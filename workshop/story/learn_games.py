@@ -1,6 +1,6 @@
 """Learn the profiles of all known games anew, from their files and Jericho's walkthroughs.
 
-    uv run --extra jericho python workshop/story/learn_games.py DIR    # rewrites stories/games.json
+    uv run --extra jericho python workshop/story/learn_games.py DIR
 
 A game whose file is not in DIR keeps the profile that it has.
 """

@@ -1,6 +1,6 @@
 """Play the known games and other stories as players do, and write down how well that goes.
 
-    uv run --extra jericho python workshop/story/verify_games.py DIR      # writes docs/games.md
+    uv run --extra jericho python workshop/story/verify_games.py DIR
 
 DIR holds the story files. Of the known games, the walkthroughs that Jericho ships are given to the
 engine jericho, and each step is compared with Jericho itself, which recognises the game: its score,
