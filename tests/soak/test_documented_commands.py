@@ -164,8 +164,17 @@ def _prepare(entry: Shown, newcomer: Newcomer) -> None:
             newcomer.types(f"{sys.executable} -m venv environment")
             newcomer.env["PATH"] = f"{clone}/environment/bin:{newcomer.env['PATH']}"
             newcomer.types("pip install --quiet pytest")
-        case "packages/mcp_ghost/README.md", ["export", *_]:
-            _enter_a_project(newcomer)
+        case str(page), ["python" | "pytest" | "mcp-ghost", *_] if _is_of_the_library(page):
+            if not (clone / "environment").exists():
+                newcomer.types(f"{sys.executable} -m venv environment")
+                newcomer.env["PATH"] = f"{clone}/environment/bin:{newcomer.env['PATH']}"
+                newcomer.types("pip install --quiet pytest ./packages/mcp_ghost")
+            if newcomer.here == clone:
+                _enter_a_project(newcomer)
+
+
+def _is_of_the_library(page: str) -> bool:
+    return page.startswith("packages/mcp_ghost/")
 
 
 def _register_an_environment(clone: Path) -> None:
