@@ -16,7 +16,6 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeAlias, Unpack, overload
 
-from mcp_ghost.run import prompts
 from mcp_ghost.run.settings import Options, OtherOptions, Settings, checked, declared
 
 if TYPE_CHECKING:
@@ -333,9 +332,10 @@ class Ghost:
         if output is None:
             return (await self._operate(request, self._settings)).to_dict()
         from mcp_ghost.run.form import Form
+        from mcp_ghost.run.prompts import of_form
 
         form = Form(output)
-        request = f"{request}\n\n{prompts.of_form(form.schema)}"
+        request = f"{request}\n\n{of_form(form.schema)}"
         return await self._operate(request, self._settings, form=form)
 
     def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
