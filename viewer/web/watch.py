@@ -58,11 +58,11 @@ def watching(
 
     def serve() -> None:
         try:
-            # Imported here so that the game does not wait for a web server; early visitors do.
-            from viewer.library import Library
-            from viewer.web.server import Server, Viewer
+            with listener:  # closed in any case: visitors are not to wait for what will not come
+                # Imported here so that the game does not wait for a web server; visitors do.
+                from viewer.library import Library
+                from viewer.web.server import Server, Viewer
 
-            with listener:
                 servers.append(Server(Viewer(Library(Path(workdir)), cockpit=cockpit)))
                 if not ending.is_set():
                     asyncio.run(servers[0].serve([listener]))
