@@ -254,6 +254,7 @@ class LLMClient:
         tools: Sequence[ToolSchema] | None = None,
         tool_choice: str | dict[str, Any] | None = None,
         known_tools: Sequence[ToolSchema] | None = None,
+        retry_empty: bool = True,
         **options: Any,  # noqa: ANN401
     ) -> LLMResponse:
         """``chat_completions_create()`` for an event loop; cancelling it ends the request.
@@ -274,6 +275,7 @@ class LLMClient:
             tool_choice=tool_choice,
             headers={**titled, **(extra_headers or {})},
             on_delta=self._on_delta if name == PLAYER else None,
+            retry_empty=retry_empty,
             response_format=None if tools and tool_choice != "none" else response_format,
         )
         span = observed(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from managers.answer import AgentResponse, answer_format, plan_in, read_answer
 from managers.tools.events import ToolEvents
 from managers.tools.session import ToolSession
-from mcp_ghost.errors import LLMError, LLMStatusError
-from mcp_ghost.loop import LoopEnd, LoopObserver, run_loop
+from mcp_ghost.errors import LLMError, LLMStatusError, is_out_of_credit
+from mcp_ghost.loop import LoopEnd, LoopObserver, names_of, run_loop
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage, assistant_message
 from prompts import load_prompt, with_hints
 from session.events import event_context, log_event
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentResponse", "Decision", "ZorkAgent"]
 
-INCURABLE = frozenset({401, 403, 404})  # HTTP statuses that the next try would get, too
+_INCURABLE = frozenset({401, 402, 403, 404})
 RECORDED_CHARACTERS = 10_000
 """Of each text of the model; one that rambles must not fill the disk."""
 FORCE_FINAL = (
@@ -42,6 +42,13 @@ REFUSED = (
 )
 Objection: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Why a command must not be given to the game; None when nothing speaks against it."""
+
+
+def is_incurable(error: LLMError) -> bool:
+    """Whether the next try would get the same error."""
+    return isinstance(error, LLMStatusError) and (
+        error.status in _INCURABLE or is_out_of_credit(error.named)
+    )
 
 
 class ZorkAgent:
@@ -204,7 +211,7 @@ class _Deliberation:
                 messages = self._beginning(text, story)
                 decision = await self._accepted(await self._propose(messages), messages)
             except LLMError as error:
-                incurable = isinstance(error, LLMStatusError) and error.status in INCURABLE
+                incurable = is_incurable(error)
                 self._lost = error.usage
                 why = f"The model could not be asked: {error}"
                 decision = self._fall_back(why, incurable=incurable)
@@ -247,6 +254,7 @@ class _Deliberation:
             ask=lambda messages, _: self._ask(messages, self._tools.offered),
             answer_calls=self._tools.answering(observer, with_images=not self._agent.is_embedded),
             max_iterations=self._config.mcp_max_tool_iterations if with_tools else 1,
+            tools=lambda: names_of(self._tools.schemas),
             observer=observer,
         )
         why = str(result.end)
@@ -258,7 +266,8 @@ class _Deliberation:
                 messages.append(assistant_message(result.response))
         elif result.end is LoopEnd.EMPTY_REPLY:
             self._events.reply_was_empty(result.response)
-        if self._schema_was_enforced:
+        was_asked_twice = result.end is LoopEnd.EMPTY_REPLY and result.response.calls > 1
+        if self._schema_was_enforced or was_asked_twice:
             return self._fall_back(why, result.response)
         return await self._force_final(messages, why)
 
@@ -302,6 +311,7 @@ class _Deliberation:
                 tools=tools or None,
                 tool_choice="auto" if tools else None,
                 response_format=None if tools else self._answer_format,
+                retry_empty=not self._tools.schemas,  # beside tools, the answer is forced instead
                 **options,
             )
         self._responses.append(response)

@@ -138,6 +138,7 @@ class _RecordedModel:
         messages: Sequence[Message],
         *,
         headers: object,
+        retry_empty: object = None,
         **asked: Any,  # noqa: ANN401  what the engine's client takes
     ) -> LLMResponse:
         """The recorded reply to the same request."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
 from managers.context_manager import hints_of, keys_of
-from mcp_ghost.errors import LLMError, LLMStatusError
+from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import Message, Usage
 from players.player import Player
 from prompts import load_prompt, with_hints
 from session.game_state import Decision
-from zork_agent import INCURABLE, RECORDED_CHARACTERS
+from zork_agent import RECORDED_CHARACTERS, is_incurable
 
 if TYPE_CHECKING:
     from game_interface import Facts
@@ -61,7 +61,7 @@ class ChatPlayer(Player):
                 reasoning="",
                 failure=f"The model could not be asked: {error}",
                 answered=False,
-                incurable=isinstance(error, LLMStatusError) and error.status in INCURABLE,
+                incurable=is_incurable(error),
                 usage=error.usage,
             )
         said, usage = (reply.content or "").strip()[:RECORDED_CHARACTERS], Usage.of([reply])

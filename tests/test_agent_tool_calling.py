@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import traceback
@@ -282,6 +283,20 @@ def test_an_empty_reply_is_warned_about_and_the_answer_is_forced(
         assert player.play()["action"] == "go north"
     (event,) = events(caplog, "mcp_unexpected_state")
     assert (event.levelno, event.finish_reason) == (logging.WARNING, "stop")
+
+
+@pytest.mark.parametrize("reply", [content_reply(""), content_reply("", finish_reason="length")])
+def test_a_turn_without_any_reply_costs_two_requests(reply: Reply, journal: Journal) -> None:
+    with Player(lambda _: reply, journal) as player:
+        assert player.play()["action"] == "look"
+    assert len(player.model.requests) == 2
+
+
+def test_a_call_in_words_is_asked_for_as_a_call(journal: Journal) -> None:
+    written = json.dumps({"name": f"{NAME}_echo", "arguments": {"text": "a"}})
+    with Player([written, action_reply("go north")], journal) as player:
+        assert player.play()["action"] == "go north"
+    assert "as text, so nothing was called" in str(player.model.requests[1].last["content"])
 
 
 def test_an_answer_that_is_not_a_decision_gets_one_more_chance_then_the_safe_command(

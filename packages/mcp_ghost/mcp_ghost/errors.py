@@ -12,6 +12,7 @@ MCPGhostError
 │   │   └── LLMUnreachableError     because there was no connection in the first place
 │   ├── LLMStatusError              an answer with an HTTP error status
 │   ├── LLMReplyError               an answer that holds nothing usable
+│   │   └── LLMMalformedCallError   because it is a call that cannot be read
 │   ├── EnvFileError                no key: .env is there and cannot be read
 │   └── LLMUnavailableError         not asked: the circuit breaker is open
 └── GoldenError                     a recording cannot be read or written
@@ -20,8 +21,14 @@ MCPGhostError
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from mcp_ghost.messages import Usage
 
+# OpenAI's, Azure's and Qwen's insufficient_quota, Moonshot's exceeded_current_quota_error; a rate
+# limit has the same status, and at Google the same words.
+_OUT_OF_CREDIT = re.compile(r"insufficient_(?:quota|balance)|exceeded_current_quota|billing_")
 POSIX_ONLY = "mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
 """What is said where there are neither process groups nor ``flock``."""
 
@@ -80,7 +87,12 @@ class LLMStatusError(LLMError):
     """Raised when the provider answered with an HTTP error status."""
 
     def __init__(
-        self, message: str, status: int, retry_after: float | None = None, said: str = ""
+        self,
+        message: str,
+        status: int,
+        retry_after: float | None = None,
+        said: str = "",
+        named: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -88,10 +100,21 @@ class LLMStatusError(LLMError):
         """The provider's own words, without our advice."""
         self.retry_after = retry_after
         """Seconds that the provider asked us to wait, where it said so."""
+        self.named = named or {}
+        """What it says beside its words: the "type", "code" and "param" of the error."""
+
+
+def is_out_of_credit(named: Mapping[str, str]) -> bool:
+    """Whether an error of these names says that the account is empty, which no waiting cures."""
+    return _OUT_OF_CREDIT.search(" ".join(named.values())) is not None
 
 
 class LLMReplyError(LLMError):
     """Raised when the answer is empty or not in the provider's format."""
+
+
+class LLMMalformedCallError(LLMReplyError):
+    """Raised when the model wrote a call that its server could not read."""
 
 
 class LLMUnavailableError(LLMError):

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from mcp_ghost.messages import LLMResponse, Message, assistant_message
+from mcp_ghost.errors import LLMMalformedCallError
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema, assistant_message
 from mcp_ghost.results import ToolCallResult
+from mcp_ghost.spoken import is_spoken_call
 from mcp_ghost.toolset import Call, Outcome
 
 Ask: TypeAlias = Callable[[list[Message], int], Awaitable[LLMResponse]]
 """(conversation, iteration) -> reply"""
+
+_MOST_MALFORMED = 2
+"""Calls that nobody could read for which a model is asked again, before that is an error."""
+_MALFORMED = (
+    "The tool call that you just wrote could not be read, so nothing was called. {said}\nMake it "
+    "again: the name of a tool on offer, and arguments that are one JSON object of its parameters."
+)
+_SPOKEN = (
+    "You wrote a tool call as text, so nothing was called. Make it as a tool call, or answer "
+    "without one."
+)
 
 
 class LoopEnd(StrEnum):
@@ -20,6 +33,7 @@ class LoopEnd(StrEnum):
 
     ANSWER = "answer"
     EMPTY_REPLY = "empty reply"
+    SPOKEN_CALL = "call in words"
     LIMIT = "iteration limit"
     TOOLS_LOST = "loss of the tools"
     FAILED_CALL = "failed call"
@@ -75,16 +89,33 @@ async def run_loop(
     answer_calls: AnswerCalls,
     max_iterations: int,
     observer: LoopObserver | None = None,
+    tools: Callable[[], Collection[str]] = tuple,
 ) -> LoopResult:
     """Ask until the model answers without tool calls; ``messages`` grows by what was said.
+
+    It is told of a call of one of ``tools`` that it made wrongly, and asked for it again.
 
     Raises:
         Whatever ``ask`` raises; the model is told what a tool does wrong.
     """
+    response, malformed, was_spoken = LLMResponse(None, ""), 0, False
     for iteration in range(1, max_iterations + 1):
         if observer is not None:
             observer.iteration_started(iteration)
-        response = await ask(messages, iteration)
+        try:
+            response = await ask(messages, iteration)
+        except LLMMalformedCallError as error:
+            malformed += 1
+            if malformed > _MOST_MALFORMED:
+                raise
+            messages.append({"role": "user", "content": _MALFORMED.format(said=error)})
+            continue
+        if not response.tool_calls and is_spoken_call(response.content or "", tools()):
+            if was_spoken:
+                return LoopResult(response, LoopEnd.SPOKEN_CALL, iteration)
+            was_spoken = True
+            messages += [assistant_message(response), {"role": "user", "content": _SPOKEN}]
+            continue
         if not response.tool_calls:
             end = LoopEnd.ANSWER if (response.content or "").strip() else LoopEnd.EMPTY_REPLY
             return LoopResult(response, end, iteration)
@@ -94,3 +125,8 @@ async def run_loop(
         if batch.end is not None:
             return LoopResult(response, batch.end, iteration)
     return LoopResult(response, LoopEnd.LIMIT, max_iterations)
+
+
+def names_of(tools: Iterable[ToolSchema]) -> list[str]:
+    """The names of ``tools``."""
+    return [tool["function"]["name"] for tool in tools]

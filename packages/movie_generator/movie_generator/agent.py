@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Protocol
 
-from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
+from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, names_of, run_loop
 from mcp_ghost.messages import LLMResponse, Message, was_cut_off
 from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.hosted import OPENROUTER
@@ -20,6 +20,7 @@ _GO_ON = "Your answer was cut off. Go on exactly where it stops; repeat nothing.
 _ENDS = {
     LoopEnd.TOOLS_LOST: "its tools are gone",
     LoopEnd.EMPTY_REPLY: "the model's last reply was empty",
+    LoopEnd.SPOKEN_CALL: "the model writes its tool calls as text",
 }
 
 
@@ -121,6 +122,7 @@ class AgentLoop:
             answer_calls=self._told,
             max_iterations=left,
             observer=self._observer,
+            tools=lambda: names_of(self._tools.schemas),
         )
         if loop.end is LoopEnd.ANSWER:
             return loop.response, loop.iterations

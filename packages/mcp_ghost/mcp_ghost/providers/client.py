@@ -166,9 +166,10 @@ class ProviderClient:
         namespace: str = "",
         headers: Mapping[str, str] | None = None,
         on_delta: OnDelta | None = None,
+        retry_empty: bool = True,
         **options: object,
     ) -> LLMResponse:
-        """One reply; empty only where the model said nothing twice.
+        """One reply; empty only where the model said nothing, with ``retry_empty`` twice.
 
         ``known_tools`` defines the tools that the history calls, for a request that offers none.
         ``namespace`` leads the names of tools on the wire. ``headers`` come on top of the
@@ -191,7 +192,7 @@ class ProviderClient:
             options={**self._defaults, **options},
         )
         call = Exchange(request, self.provider_name, self._endpoint.where)
-        call.on_delta = on_delta
+        call.on_delta, call.retry_empty = on_delta, retry_empty
         try:
             with self._breaker.call() if self._breaker else nullcontext():
                 call.reply = await self._accepted(call, headers or {})
@@ -392,7 +393,8 @@ class ProviderClient:
                 seconds = time.perf_counter() - started
                 call.tries += (FailedTry.of(error, seconds),)
                 failures.append(error)
-                delay = self._delay(failures)
+                is_empty = isinstance(error, EmptyReplyError)
+                delay = self._delay(failures) if call.retry_empty or not is_empty else None
                 if delay is None and isinstance(error, EmptyReplyError):
                     call.tries = call.tries[:-1]
                     return error.response
@@ -440,9 +442,11 @@ class ProviderClient:
             response = self._provider.decode(body, request.names, model=request.model)
         except LLMStatusError as error:  # it came with HTTP status 200, in the server's words
             status, said = error.status, str(error)
-            raise self._endpoint.status_error(status, said, model=request.model) from None
+            raise self._endpoint.status_error(
+                status, said, model=request.model, named=error.named
+            ) from None
         except LLMReplyError as error:
-            clean = LLMReplyError(self._endpoint.redact(str(error)))
+            clean = type(error)(self._endpoint.redact(str(error)))
             clean.usage = error.usage
             raise clean from None
         if not response.content and not response.tool_calls:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.errors import LLMMalformedCallError, LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, ToolCall, text_in
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.parameters import odd_names
@@ -33,6 +33,16 @@ MOST_TOKENS = 10**9
 MOST_DOLLARS = 10**4
 """For one reply, the same."""
 _COUNT = re.compile(r"tokens$|token_?count$", re.IGNORECASE)
+
+# Groq (https://console.groq.com/docs/tool-use), Ollama (https://github.com/ollama/ollama/issues/12884)
+# and llama.cpp (common/chat.cpp); Gemini's finish reason, also where it speaks OpenAI's format.
+_MALFORMED_CALL = re.compile(
+    r"tool_use_failed|failed to call a function|error parsing tool call"
+    r"|failed to parse (?:input at pos|(?:tool|function) call)|malformed_function_call",
+    re.IGNORECASE,
+)
+_MOST_WRITTEN = 1000
+"""Characters that are shown of a call which cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,6 +330,24 @@ def error_text(body: object) -> str:
     return f"{said}: {raw}" if raw else said
 
 
+def error_names(body: object) -> dict[str, str]:
+    """What an error body says beside its words: "type", "code" and "param"."""
+    error = body.get("error") if isinstance(body, dict) else None
+    named = error if isinstance(error, dict) else body if isinstance(body, dict) else {}
+    return {key: str(named[key]) for key in ("type", "code", "param") if named.get(key)}
+
+
+def malformed_call(body: object, said: str = "") -> LLMMalformedCallError | None:
+    """The error in ``body`` or ``said``, if it is that of a call which the model wrote wrongly."""
+    error = body.get("error") if isinstance(body, dict) else None
+    said = said or error_text(body)
+    if not _MALFORMED_CALL.search(" ".join([said, *error_names(body).values()])):
+        return None
+    wrote = error.get("failed_generation") if isinstance(error, dict) else None
+    shown = f" It wrote: {str(wrote)[:_MOST_WRITTEN]}" if wrote else ""
+    return LLMMalformedCallError(f"The model wrote a tool call that cannot be read: {said}{shown}")
+
+
 def reported(
     body: Mapping[str, Any], statuses: Mapping[str, int] | None = None
 ) -> LLMStatusError | LLMReplyError | None:
@@ -327,11 +355,13 @@ def reported(
     error = body.get("error")
     if not error:
         return None
+    if malformed := malformed_call(body):
+        return malformed
     said, named = error_text(body), error if isinstance(error, dict) else {}
     words = (statuses or {}).get
     code = words(str(named.get("type"))) or words(str(named.get("code"))) or named.get("code")
     if str(code).isdecimal() and 400 <= int(str(code)) <= 599:
-        return LLMStatusError(said, int(str(code)))
+        return LLMStatusError(said, int(str(code)), named=error_names(body))
     return LLMReplyError(f"The model server reported an error: {said}")
 
 

@@ -62,6 +62,8 @@ class Exchange:
     Not all options go to every model: some are left out or capped, others have to be there."""
     on_delta: OnDelta | None = None
     """Told of the reply while it comes."""
+    retry_empty: bool = True
+    """Whether an empty reply is asked for once more, with nothing changed."""
     started: float = field(default_factory=time.perf_counter)
     seconds: float = 0.0
     """Of the whole call, waits between tries included."""

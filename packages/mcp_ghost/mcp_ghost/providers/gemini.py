@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from mcp_ghost.errors import LLMReplyError
+from mcp_ghost.errors import LLMMalformedCallError, LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
@@ -42,7 +42,7 @@ _NOT_HERE = frozenset({"parallel_tool_calls", "user", "metadata", "min_p"})
 """Options that other providers take and that mean nothing here."""
 _FINISH_REASON = {"": None, "STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 _ADVICE = {
-    "MALFORMED_FUNCTION_CALL": "It wrote a tool call that cannot be read; try again.",
+    "MALFORMED_FUNCTION_CALL": "It wrote a tool call that cannot be read.",
     "UNEXPECTED_TOOL_CALL": "It called a tool where none was on offer.",
     "TOO_MANY_TOOL_CALLS": "It made too many tool calls at once.",
     "MISSING_THOUGHT_SIGNATURE": "A call in the history has lost its thought signature.",
@@ -55,6 +55,9 @@ _ADVICE = {
         "Google's filters withheld the answer; rephrase the request.",
     ),
 }
+
+_MALFORMED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS")
+"""The model can be told of these, and do better."""
 
 
 class Gemini(HostedProvider):
@@ -291,7 +294,8 @@ def _is_call(part: JSONObject) -> bool:
 def _unusable(reason: str, message: object) -> LLMReplyError:
     advice = _ADVICE.get(reason, "Nothing came back.")
     said = f" It says: {message}" if message else ""
-    return LLMReplyError(f"Gemini gave no usable answer ({reason}). {advice}{said}")
+    kind = LLMMalformedCallError if reason in _MALFORMED else LLMReplyError
+    return kind(f"Gemini gave no usable answer ({reason}). {advice}{said}")
 
 
 def _state(parts: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:

@@ -100,10 +100,13 @@ class OpenAI(HostedProvider):
         thoughts = _thinking_fields(message), _thinking_parts(message.get("content")), thinking
         raw = message.get("tool_calls")
         calls = common.tool_calls(map(_said, raw if isinstance(raw, list) else ()), names)
+        finish_reason = choice.get("finish_reason")
+        native = f"{finish_reason} {choice.get('native_finish_reason')}"  # OpenRouter's
+        if not calls and (malformed := common.malformed_call(None, native)):
+            raise malformed
         usage = body.get("usage")
         usage = usage if isinstance(usage, dict) else None
         cost = usage.get("cost") if usage else None
-        finish_reason = choice.get("finish_reason")
         return LLMResponse(
             content=None if calls else said or None,
             model=str(body.get("model") or model),

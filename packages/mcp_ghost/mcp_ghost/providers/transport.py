@@ -27,11 +27,13 @@ from mcp_ghost import network
 from mcp_ghost.errors import (
     LLMConnectionError,
     LLMError,
+    LLMMalformedCallError,
     LLMReplyError,
     LLMStatusError,
     LLMUnreachableError,
+    is_out_of_credit,
 )
-from mcp_ghost.providers.common import error_text
+from mcp_ghost.providers.common import error_names, error_text, malformed_call
 from mcp_ghost.providers.streaming.events import Assembler, EventReader, OnDelta, objects_in
 from mcp_ghost.redact import redact
 from mcp_ghost.text import address
@@ -111,21 +113,24 @@ class Endpoint:
         return redact(text, [self.api_key] if self.api_key else [])
 
     def status_error(
-        self, status: int, said: str, *, model: object = "", retry_after: float | None = None
+        self,
+        status: int,
+        said: str,
+        *,
+        model: object = "",
+        retry_after: float | None = None,
+        named: Mapping[str, str] | None = None,
     ) -> LLMStatusError:
         """The error for an HTTP status, with the server's words and what to do about it."""
         default = "The server has a problem; try again later."
-        advice = _ADVICE.get(status) or _ADVICE.get(status // 100 * 100, default)
+        kind = 402 if is_out_of_credit(named or {}) else status
+        advice = _ADVICE.get(kind) or _ADVICE.get(kind // 100 * 100, default)
         if status in (401, 403) and not self.api_key:
             advice = "No key was sent: set {key}."
         advice = advice.format(key=self.key_variable, model=model)
         said = self.redact(said)[:_EXCERPT].strip().rstrip(".") or "no reason given"
-        return LLMStatusError(
-            f"{self.where} answered with status {status}: {said}. {advice}",
-            status,
-            retry_after,
-            said,
-        )
+        words = f"{self.where} answered with status {status}: {said}. {advice}"
+        return LLMStatusError(words, status, retry_after, said, named)
 
 
 class Transport:
@@ -350,11 +355,15 @@ def read_body(
     found = objects_in(content)
     body = found[0] if found else None
     if not response.is_success:
+        said = error_text(body) or _moved(response) or content.decode("utf-8", errors="replace")
+        if malformed := malformed_call(body, said):
+            raise LLMMalformedCallError(endpoint.redact(str(malformed)))
         raise endpoint.status_error(
             response.status_code,
-            error_text(body) or _moved(response) or content.decode("utf-8", errors="replace"),
+            said,
             model=model,
             retry_after=_asked_delay(response.headers, body),
+            named=error_names(body),
         )
     if body is None:
         raise LLMReplyError(
@@ -404,9 +413,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def is_transient(exc: BaseException | None) -> bool:
     """Whether the same request may well succeed later."""
     if isinstance(exc, LLMStatusError):
-        if exc.status >= 500 and _OF_SCHEMAS.search(exc.said):
-            return False
-        return exc.status in _TRANSIENT or (exc.status >= 500 and exc.status != 501)
+        if exc.status in _TRANSIENT:
+            return not is_out_of_credit(exc.named)
+        return exc.status >= 500 and exc.status != 501 and not _OF_SCHEMAS.search(exc.said)
     return isinstance(exc, LLMConnectionError)
 
 
@@ -433,6 +442,11 @@ class RetryPolicy:
 
 
 def _is_worth_another(latest: LLMError, failures: Sequence[LLMError]) -> bool:
-    """A passing fault is worth every attempt, a useless answer one more."""
+    """A passing fault is worth every attempt, a useless answer one more.
+
+    A model that wrote a call wrongly has to be told instead.
+    """
+    if isinstance(latest, LLMMalformedCallError):
+        return False
     useless = sum(isinstance(failure, LLMReplyError) for failure in failures)
     return useless == 1 if isinstance(latest, LLMReplyError) else is_transient(latest)

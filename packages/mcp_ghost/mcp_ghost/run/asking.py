@@ -95,6 +95,7 @@ class Asking:
             namespace=settings["namespace"],
             response_format=form.response_format if form and not tools else None,
             on_delta=self._on_delta(iteration),
+            retry_empty=False,  # the model is asked in other words instead
             max_tokens=settings["reply_tokens"],
             temperature=settings["temperature"],
             reasoning_effort=settings["reasoning_effort"],

@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.errors import LLMError
-from mcp_ghost.loop import LoopEnd, LoopResult, run_loop
+from mcp_ghost.errors import LLMError, LLMMalformedCallError
+from mcp_ghost.loop import LoopEnd, LoopResult, names_of, run_loop
 from mcp_ghost.media import Gallery
 from mcp_ghost.messages import (
     LLMResponse,
@@ -47,6 +47,7 @@ from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Span, Tracing
 from mcp_ghost.run.search import Searching
+from mcp_ghost.spoken import is_spoken_call
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message, ToolSchema
@@ -234,10 +235,11 @@ class Operation:
             ask=lambda messages, iteration: self._ask(messages, done + iteration),
             answer_calls=lambda response, iteration: answer_calls(response, done + iteration),
             max_iterations=left,
+            tools=lambda: names_of(self._conversation.known_tools),
         )
 
     async def _ended(self, loop: LoopResult) -> _Ending:
-        if loop.end is LoopEnd.ANSWER:
+        if loop.end in (LoopEnd.ANSWER, LoopEnd.SPOKEN_CALL):
             was_held = not self._conversation.toolbox.schemas
             return await self._answered(loop.response, was_held=was_held)
         if loop.end is LoopEnd.FAILED_CALL:
@@ -295,7 +297,12 @@ class Operation:
             tools = sum(tool.server == server for tool in toolbox.tools.values())
             await self._events.emit("tools_changed", server=server, tools=tools)
         offered = self._conversation.offered()
-        return await self._complete(messages, iteration, offered)
+        try:
+            return await self._complete(messages, iteration, offered)
+        except LLMMalformedCallError as error:
+            told = "asked the model to make the call again"
+            self._account.failed(self._settings["provider"], error, told)
+            raise
 
     async def _progressed(
         self, tool: str, progress: float, total: float | None, message: str | None
@@ -321,6 +328,11 @@ class Operation:
 
     async def _answered(self, response: LLMResponse, why: str = "", *, was_held: bool) -> _Ending:
         """``was_held``: whether the provider was to see to the form."""
+        if is_spoken_call(response.content or "", names_of(self._conversation.known_tools)):
+            self._append(response)
+            error = LLMError("the model wrote a tool call as text, so nothing was called")
+            self._account.failed(self._settings["provider"], error)
+            return _Ending(None, str(error))
         if (form := self._conversation.wanted) is not None:
             return await self._in_form(response, form, why, was_held=was_held)
         return _Ending(self._said_last(response), why)

@@ -271,7 +271,7 @@ def test_reasons_to_stop_are_translated(theirs: str | None, ours: str | None) ->
 @pytest.mark.parametrize(
     ("reason", "why"),
     [
-        ("MALFORMED_FUNCTION_CALL", "cannot be read; try again"),
+        ("MALFORMED_FUNCTION_CALL", "cannot be read"),
         ("UNEXPECTED_TOOL_CALL", "none was on offer"),
         ("MISSING_THOUGHT_SIGNATURE", "lost its thought signature"),
         ("SAFETY", "filters withheld"),

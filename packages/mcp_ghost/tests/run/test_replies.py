@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_ghost.testing import Reply, content_reply, tool_reply
+from mcp_ghost.testing import Reply, content_reply, error_reply, tool_reply
 from tests.support.ghosts import PROVIDERS, Notes, play, said_to
 
 if TYPE_CHECKING:
@@ -140,6 +141,113 @@ def test_a_run_that_ends_by_empty_replies_names_the_finish_reason(reason: str) -
         assert error["tool_name"] == "openai"
     assert first["recovery_action"] == "asked for an answer without tools"
     assert last["recovery_action"] is None
+
+
+THINKING = {"reasoning": "The answer is 4."}
+USELESS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "only thinking": THINKING,
+    "thinking that was cut off": {"finish_reason": "length", **THINKING},
+    "cut off": {"finish_reason": "length"},
+    "filtered": {"finish_reason": "content_filter"},
+}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("kind", USELESS)
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_useless_reply_costs_two_requests_at_most(
+    provider: WireName, kind: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_ghost.providers.transport.random.random", lambda: -1.0)
+    result, model = play(lambda _: content_reply("", **USELESS[kind]), {}, provider, stream=stream)
+    assert result["success"] is False
+    assert len(model.requests) == 2
+    if kind != "filtered":  # which Anthropic and Gemini report as errors
+        assert model.requests[0].messages != model.requests[1].messages
+
+
+def noted(text: str) -> str:
+    """Note ``text``."""
+    return text
+
+
+NOTE = {"name": "noted", "arguments": '{"text": "a"}'}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_call_in_words_is_no_answer(provider: WireName) -> None:
+    for last, success in (("Done.", True), (json.dumps(NOTE), False)):
+        script = [f"```json\n{json.dumps(NOTE)}\n```", last]
+        result, model = play(script, {}, provider, tools=[noted])
+        assert (result["success"], result["tool_chain"]) == (success, [])
+        assert "as text, so nothing was called" in said_to(model, 1)
+        assert len(model.requests) == 2
+    assert "wrote a tool call as text" in result["errors"][0]["error"]
+    assert NOTE["name"] in str(result["conversation_history"][-1]["content"])
+
+
+def failed_generation(status: int) -> Reply:
+    """What Groq answers, with 200 where it streams."""
+    error = {"message": "Failed to call a function.", "type": "invalid_request_error"}
+    error |= {"code": "tool_use_failed", "failed_generation": "<function=noted>{a"}
+    return Reply({"error": error}, status)
+
+
+def withheld(reason: str, **more: object) -> Reply:
+    choice = {"message": {"content": ""}, "finish_reason": reason, **more}
+    return Reply(json.dumps({"choices": [choice]}).encode())
+
+
+MALFORMED: dict[str, tuple[WireName, Reply, str]] = {
+    "Groq": ("openai", failed_generation(400), "<function=noted>{a"),
+    "Groq in a stream": ("openai", failed_generation(200), "<function=noted>{a"),
+    "Ollama": (
+        "openai",
+        error_reply(500, "error parsing tool call: raw='{\"a', err=unexpected end of JSON input"),
+        "unexpected end",
+    ),
+    "llama.cpp": ("openai", error_reply(500, "Failed to parse input at pos 12: <tool_call>"), "12"),
+    "Gemini": (
+        "gemini",
+        Reply(b'{"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}'),
+        "MALFORMED_FUNCTION_CALL",
+    ),
+    "Gemini with OpenAI's format": (
+        "openai",
+        withheld("function_call_filter: MALFORMED_FUNCTION_CALL"),
+        "MALFORMED_FUNCTION_CALL",
+    ),
+    "Gemini behind OpenRouter": (
+        "openai",
+        withheld("error", native_finish_reason="MALFORMED_FUNCTION_CALL"),
+        "MALFORMED_FUNCTION_CALL",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_a_model_is_told_of_a_call_that_its_server_cannot_read(kind: str) -> None:
+    provider, reply, shown = MALFORMED[kind]
+    script: list[Reply | str] = [reply, tool_reply([("python.noted", {"text": "a"})]), "Done."]
+    result, model = play(script, {}, provider, tools=[noted])
+    assert result["final_result"] == "Done."
+    assert len(result["tool_chain"]) == 1
+    assert shown in said_to(model, 1)
+    (error,) = result["errors"]
+    assert error["recovery_action"] == "asked the model to make the call again"
+    failing, model = play(lambda _: reply, {}, provider, tools=[noted])
+    assert failing["success"] is False
+    asked = [json.dumps(request.body) for request in model.requests]
+    assert len(asked) == len({*asked}) == 3
+
+
+def test_an_account_without_credit_is_not_asked_again() -> None:
+    error = {"message": "You exceeded your current quota.", "code": "insufficient_quota"}
+    for stream in (True, False):
+        result, model = play(lambda _: Reply({"error": error}, 429), {}, stream=stream)
+        assert len(model.requests) == 1
+        assert "no credit left" in result["errors"][0]["error"]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -1,0 +1,85 @@
+"""Calls of tools that a model wrote into its answer as text, where nobody makes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+
+_FENCE = re.compile(r"```[\w-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+# Hermes and Qwen: <tool_call>; Llama: <function=...> and <|python_tag|>; Mistral: [TOOL_CALLS];
+# Kimi, Granite and GLM: <|tool_call...|>, and DeepSeek's with full-width bars; Phi: functools[...];
+# MiniMax: <invoke name=...>; gpt-oss: to=functions.... See llama.cpp, common/chat.cpp.
+_MARK = re.compile(
+    r"<[|\uff5c]?(?:tool|function)s?[_\u2581 ]?(?:call|use|=)"
+    r"|<invoke\b|<\|python_tag\|>|\[TOOL_CALLS?\]|functools\[|\bto=functions\.",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[\w.-]+")
+_NAMES = ("name", "tool", "tool_name", "function", "function_name", "recipient_name")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
+_INNER = ("tool_calls", "tool_call", "function_call", "function", "tool_uses")
+# No JSON for a missing bracket or other quotes, and the calls in Python of Llama and Gemini.
+_BROKEN = re.compile(
+    rf"\s*\[?\{{\s*[\"'](?:{'|'.join(_NAMES)})[\"']\s*:\s*[\"']([\w.-]+)[\"']\s*,"
+    rf"\s*[\"'](?:{'|'.join(_ARGUMENTS)})[\"']\s*:"
+)
+_PYTHON = re.compile(r"\s*\[?(?:print\()?(?:default_api\.)?([\w.-]+)\([^()]*=.*\)\]?\s*", re.DOTALL)
+
+
+def is_spoken_call(text: str, tools: Collection[str]) -> bool:
+    """Whether ``text`` is a call of one of ``tools``, or begins or ends with one.
+
+    Each tool is known by our name, by any that a wire makes of it, and in JSON by its bare name.
+    """
+    names = {_plain(tool) for tool in tools}
+    if not names or not text.strip():
+        return False
+    if mark := _MARK.search(text):
+        return any(_is_one(word, names) for word in _WORD.findall(text, mark.start()))
+    fences = [*_FENCE.finditer(text)]
+    at_edge = [
+        it[1] for it in fences if not text[: it.start()].strip() or not text[it.end() :].strip()
+    ]
+    start = re.search(r"^\s*\[?\{", text, re.MULTILINE)
+    said = [*at_edge, text] + ([text[start.start() :]] if start and not fences else [])
+    return any(_is_call(each, names) for each in said)
+
+
+def _is_call(said: str, names: Collection[str]) -> bool:
+    try:
+        value = json.loads(said)
+    except (ValueError, RecursionError):
+        broken, python = _BROKEN.match(said), _PYTHON.fullmatch(said)
+        return bool(
+            (broken and _is_one(broken[1], names, bare=True))
+            or (python and _is_one(python[1], names))
+        )
+    return _is_form(value, names)
+
+
+def _is_form(value: object, names: Collection[str]) -> bool:
+    """Whether ``value`` is a call in one of the forms that servers and models know, or several."""
+    if isinstance(value, list):
+        return bool(value) and all(_is_form(each, names) for each in value)
+    if not isinstance(value, dict):
+        return False
+    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
+    if any(key in value for key in _ARGUMENTS):
+        is_bare = any(key in value for key in _ARGUMENTS[:2])  # an answer may well hold the others
+        if _is_one(name, names, bare=is_bare):
+            return True
+    inner = [value[key] for key in _INNER if isinstance(value.get(key), list | dict)]
+    return any(_is_form(each, names) for each in inner)
+
+
+def _is_one(name: str, names: Collection[str], *, bare: bool = False) -> bool:
+    plain = _plain(name)
+    return any(
+        plain == it or plain.endswith(f"_{it}") or (bare and plain and it.endswith(f"_{plain}"))
+        for it in names
+    )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower().removesuffix(".call"))
