@@ -9,6 +9,7 @@ import ssl
 import sys
 from base64 import b64encode
 from collections.abc import Iterable
+from importlib.util import find_spec
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -110,14 +111,34 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith((".localhost", ".invalid"))
 
 
+class ProxyError(OSError):
+    """Raised when the environment names a proxy that cannot be used; the message says which."""
+
+
 def proxy_of(url: str) -> str | None:
-    """The proxy of the environment for ``url``; none for what runs on this machine."""
+    """The proxy of the environment for ``url``; none for what runs on this machine.
+
+    Raises:
+        ProxyError: It cannot be used.
+    """
     parts = urlsplit(url)
     if is_loopback(url) or proxy_bypass(parts.hostname or ""):
         return None
     proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
+    used = parts.scheme if proxies.get(parts.scheme) else "all"
+    proxy = proxies.get(used)
+    proxy = f"http://{proxy}" if proxy and "://" not in proxy else proxy
+    kind = urlsplit(proxy).scheme if proxy else ""
+    if kind.startswith("socks") and find_spec("socksio") is None:
+        variable = next(
+            (it for it in (f"{used}_proxy", f"{used}_PROXY".upper()) if os.environ.get(it)), used
+        )
+        raise ProxyError(
+            f"{variable} names a proxy of kind {kind}://, which needs a package that is not "
+            f"installed: run 'pip install socksio', set {parts.scheme.upper()}_PROXY to an http:// "
+            f"proxy, or add {parts.hostname} to NO_PROXY."
+        )
+    return proxy
 
 
 def basic_authorization(url: str) -> dict[str, str]:

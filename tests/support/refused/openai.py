@@ -120,6 +120,15 @@ REFUSED_BY: list[tuple[ServerDialect, Any, str]] = [
     ("openai", body(model="gpt-5.4", tools=[TOOL], reasoning_effort="low"), "use /v1/responses"),
     ("openai", body(model="gpt-6.2-sol", tools=[TOOL]), "Please use /v1/responses instead"),
     ("openai", body(top_k=3), "Unknown parameter: 'top_k'"),
+    (
+        "openai",
+        body(
+            USER,
+            {**ASKED, "tool_calls": [{**CALL, "id": "c" * 41}]},
+            {**ANSWER, "tool_call_id": "c" * 41},
+        ),
+        "maximum length 40",
+    ),
     ("openai", body(tools=[TOOL] * 129), "array too long"),
     ("openai", taking({"type": "string", "enum": None}), "is not of type 'array'"),
     ("openai", taking({"pattern": "^\\p{L}$"}), "is not a 'regex'"),

@@ -83,7 +83,11 @@ class Anthropic(HostedProvider):
         headers = {"anthropic-version": _VERSION}
         headers |= {"x-api-key": request.api_key} if request.api_key else {}
         # Addresses with and without the version are both in use.
-        path = "/messages" if request.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
+        path = (
+            "/messages"
+            if request.base_url.partition("?")[0].rstrip("/").endswith("/v1")
+            else "/v1/messages"
+        )
         return common.WireRequest(path, payload, headers)
 
     def streamed(self, wire: common.WireRequest) -> common.WireRequest:
@@ -158,7 +162,7 @@ def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
     """Text, then calls; in the order of the reply where it must come back as it was."""
     text = common.text_of(message.get("content")).rstrip()
     said: list[JSONObject] = [{"type": "text", "text": text}] if text else []
-    calls = {_id(call["id"]): _use(call, names) for call in message.get("tool_calls") or ()}
+    calls = {call["id"]: _use(call, names) for call in message.get("tool_calls") or ()}
     state = common.state_of(message, Anthropic.name)
     if not state:
         return [*said, *calls.values()]
@@ -172,14 +176,17 @@ def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
 
 def _use(call: JSONObject, names: ToolNames) -> JSONObject:
     function = call["function"]
-    named = {"id": _id(call["id"]), "name": names.encode(function["name"])}
+    named = {"id": common.wire_id(call["id"]), "name": names.encode(function["name"])}
     arguments = common.object_of(function.get("arguments"))
     encoded = names.encode_arguments(arguments, FOR_ANTHROPIC.names)
     return {"type": "tool_use", **named, "input": encoded}
 
 
 def _result(message: Message, marked: bool) -> JSONObject:
-    block: JSONObject = {"type": "tool_result", "tool_use_id": _id(message["tool_call_id"])}
+    block: JSONObject = {
+        "type": "tool_result",
+        "tool_use_id": common.wire_id(message["tool_call_id"]),
+    }
     content = message.get("content")
     if isinstance(content, list):
         block["content"] = [_block(part) for part in common.parts_of(content)]
@@ -190,11 +197,6 @@ def _result(message: Message, marked: bool) -> JSONObject:
     if marked:
         block["cache_control"] = message["cache_control"]
     return block
-
-
-def _id(call_id: str) -> str:
-    """The id of a call, which other providers spell more freely."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
 
 
 def _tool_choice(choice: str | JSONObject | None, names: ToolNames) -> JSONObject:

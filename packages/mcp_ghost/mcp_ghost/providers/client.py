@@ -17,7 +17,14 @@ from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreach
 from mcp_ghost.media import has_images, without_images
 from mcp_ghost.messages import Usage, assistant_message, without_state
 from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images, refuses_state
-from mcp_ghost.providers.common import LLMRequest, StreamingProvider, Wire, WireChoice, doubtful
+from mcp_ghost.providers.common import (
+    LLMRequest,
+    StreamingProvider,
+    Wire,
+    WireChoice,
+    doubtful,
+    minimal_tools,
+)
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
 from mcp_ghost.providers.hosted import OPENAI, hosted_at
 from mcp_ghost.providers.refused_tools import (
@@ -41,6 +48,8 @@ if TYPE_CHECKING:
 
     Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
+_MOST_CORRECTIONS = 16
+"""Of one request; each is made once."""
 _log = logging.getLogger(__name__)
 _MOST_TRIES = 40
 """Requests to find refused tools among a hundred: about 14 for one of them, 24 for two."""
@@ -257,7 +266,7 @@ class ProviderClient:
     async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
         """The reply to what the model accepts: what it refuses is left out from then on."""
         model, accepted = call.request.model, self._accepted_by[call.request.model]
-        wire, left = self._encoded(call, headers), None
+        wire, left, corrections = self._encoded(call, headers), None, 0
         async with self._transport() as transport:
             while True:
                 payload = accepted.of(wire.payload)
@@ -283,6 +292,9 @@ class ProviderClient:
                         if self._leave_out(bad, error, model):
                             wire = self._encoded(call, headers)
                             continue
+                    corrections += 1
+                    if corrections > _MOST_CORRECTIONS:
+                        raise
                     if not learned:  # where the other wire is missing, the first error says more
                         raise (
                             left if left and named_wire(wire.path, error) == "chat" else error
@@ -366,7 +378,12 @@ class ProviderClient:
             call.request = request
         if request.model in self._forgetful:
             request = replace(request, messages=without_state(request.messages))
-        wire = self._provider.encode(request)
+        if self._accepted_by[request.model].defines_tools and not request.tools:
+            known = [*(request.known_tools or minimal_tools(request.messages))]
+            request = replace(request, tools=known or None, tool_choice="none" if known else None)
+        wire = self._provider.encode(
+            replace(request, has_short_ids=self._accepted_by[request.model].has_short_ids)
+        )
         if call.on_delta and isinstance(self._provider, StreamingProvider):
             wire = self._provider.streamed(wire)
         payload = request.extended(wire.payload)

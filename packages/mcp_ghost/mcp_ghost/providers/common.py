@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import re
 import uuid
@@ -60,6 +61,8 @@ class LLMRequest:
     """Leads the names of tools on the wire."""
     base_url: str = ""
     api_key: str | None = field(default=None, repr=False)
+    has_short_ids: bool = False
+    """Whether ids of calls have nine letters or digits, as Mistral wants them."""
     wire: Wire = "chat"
     """For those that speak OpenAI's formats."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -321,13 +324,40 @@ def usage_of(prompt: object, completion: object, total: object, cached: object) 
 def error_text(body: object) -> str:
     """What an error body of any provider says, or ""."""
     error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(body, dict) and not error:  # vLLM, Mistral and FastAPI leave the envelope out
+        told = body.get("message") or body.get("detail")
+        error = {"message": told} if told else None
     if not isinstance(error, dict):
         return str(error or "")
+    if isinstance(told := error.get("message"), list | dict):
+        return _detailed(told)
     said = str(error.get("message") or json.dumps(error))
     # OpenRouter's own message is only "Provider returned error"; the reason is what that one said.
     metadata = error.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     return f"{said}: {raw}" if raw else said
+
+
+def wire_id(call_id: str, *, is_short: bool = False) -> str:
+    """The id of a call as a provider takes it, which may come from another one.
+
+    OpenAI takes 40 characters, Anthropic these letters, Mistral nine letters or digits.
+    """
+    if re.fullmatch(r"[A-Za-z0-9]{9}" if is_short else r"[A-Za-z0-9_-]{1,40}", call_id):
+        return call_id
+    digest = hashlib.sha256(call_id.encode(errors="replace")).hexdigest()
+    return digest[:9] if is_short else f"call_{digest[:24]}"
+
+
+def _detailed(told: object) -> str:
+    """Pydantic's details, as FastAPI sends them: the place of each, and what is wrong there."""
+    details = told.get("detail", told) if isinstance(told, dict) else told
+    return "; ".join(
+        f"{'.'.join(map(str, it.get('loc') or ()))}: {it.get('msg')}"
+        if isinstance(it, dict)
+        else str(it)
+        for it in (details if isinstance(details, list) else [details])
+    )
 
 
 def error_names(body: object) -> dict[str, str]:

@@ -86,7 +86,11 @@ class Gemini(HostedProvider):
         payload |= {key: value for key, value in given.items() if key in _TOP_LEVEL}
         payload |= _generation_config(given, signed=signed)
         name = model if "/" in model else f"models/{model}"
-        version = "" if re.search(r"/v\d\w*$", request.base_url.rstrip("/")) else "/v1beta"
+        version = (
+            ""
+            if re.search(r"/v\d\w*$", request.base_url.partition("?")[0].rstrip("/"))
+            else "/v1beta"
+        )
         headers = {"x-goog-api-key": request.api_key} if request.api_key else {}
         return common.WireRequest(f"{version}/{quote(name)}:generateContent", payload, headers)
 

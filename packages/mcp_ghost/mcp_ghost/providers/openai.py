@@ -40,6 +40,10 @@ _EXTRA_SAMPLING = frozenset({"top_k", "min_p"})
 _ONE_SAMPLER_MODEL = re.compile(r"claude", re.IGNORECASE)
 # Thinking that its provider wants back with the calls: DeepSeek and Kimi, OpenRouter.
 _ECHOED = ("reasoning_content", "reasoning_details")
+# Mistral, wherever it runs: https://docs.mistral.ai/capabilities/function_calling
+_SHORT_IDS = re.compile(
+    r"[mp]i[sx]tral|ministral|magistral|voxtral|(?:cod|dev)estral|devstral", re.I
+)
 _MAX_DESCRIPTION = 1024
 _MAX_BREAKPOINTS = 4
 
@@ -63,7 +67,10 @@ class OpenAI(HostedProvider):
         dialect, options = dialect_of(request.base_url), request.given
         response_format = options.pop("response_format", None)
         reasoning = REASONING_MODEL.search(model) is not None
-        encoded = _messages(messages, names, dialect, reasoning)
+        is_short = (
+            request.has_short_ids or _SHORT_IDS.search(f"{request.base_url} {model}") is not None
+        )
+        encoded = _messages(messages, names, dialect, reasoning, is_short=is_short)
         payload: JSONObject = {"model": model, "messages": encoded}
         if request.tools:
             payload["tools"] = [tool_of(tool, names, dialect, model) for tool in request.tools]
@@ -124,7 +131,12 @@ class OpenAI(HostedProvider):
 
 
 def _messages(
-    messages: Sequence[Message], names: ToolNames, dialect: Dialect, reasoning: bool
+    messages: Sequence[Message],
+    names: ToolNames,
+    dialect: Dialect,
+    reasoning: bool,
+    *,
+    is_short: bool,
 ) -> list[JSONObject]:
     marked = common.breakpoints(messages, _MAX_BREAKPOINTS) if dialect == "openrouter" else set()
     encoded: list[JSONObject] = []
@@ -134,10 +146,10 @@ def _messages(
             encoded.append({"role": "user", "content": seen})
             seen = []
         if message["role"] == "assistant":
-            encoded.append(_assistant(message, names))
+            encoded.append(_assistant(message, names, dialect, is_short=is_short))
         elif message["role"] == "tool":
             content = common.result_text(message)
-            answered = message["tool_call_id"]
+            answered = common.wire_id(message["tool_call_id"], is_short=is_short)
             encoded.append({"role": "tool", "tool_call_id": answered, "content": content})
             seen += _seen(message)
         else:
@@ -180,15 +192,18 @@ def _content(message: Message, marked: bool) -> str | list[JSONObject]:
     return parts
 
 
-def _assistant(message: Message, names: ToolNames) -> JSONObject:
+def _assistant(
+    message: Message, names: ToolNames, dialect: Dialect, *, is_short: bool
+) -> JSONObject:
     content = common.text_of(message.get("content"))
     calls = message.get("tool_calls")
     if not calls:
         return {"role": "assistant", "content": content}
-    state = next(iter(common.state_of(message, "openai")), {})
+    # What another server of this format attached, OpenAI would refuse.
+    state = {} if dialect == "openai" else next(iter(common.state_of(message, "openai")), {})
     encoded = [
         {
-            "id": call["id"],
+            "id": common.wire_id(call["id"], is_short=is_short),
             "type": "function",
             "function": {
                 "name": names.encode(call["function"]["name"]),

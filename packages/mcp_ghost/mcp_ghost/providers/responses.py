@@ -152,7 +152,7 @@ def _items(message: Message, names: ToolNames, dialect: Dialect, start: int) -> 
     if role == "tool":
         shown = common.images_of(message)
         output = _parts(content) if shown else common.result_text(message)
-        called = message["tool_call_id"]
+        called = common.wire_id(message["tool_call_id"])
         return [{"type": "function_call_output", "call_id": called, "output": output}]
     if role == "system" and dialect == "openai":
         role = "developer"
@@ -200,7 +200,7 @@ def _call(call: JSONObject, names: ToolNames) -> JSONObject:
     function = call["function"]
     return {
         "type": "function_call",
-        "call_id": call["id"],
+        "call_id": common.wire_id(call["id"]),
         "name": names.encode(function["name"]),
         "arguments": arguments_of(function.get("arguments"), names),
     }

@@ -222,7 +222,7 @@ class Transport:
         try:
             request = httpx2.Request(
                 "POST",
-                _url(endpoint.base_url + path),
+                _url(joined_url(endpoint.base_url, path)),
                 content=encode_json(payload),
                 headers={**_HEADERS, **headers, **self._authorization},
                 extensions={"timeout": self._timeouts},
@@ -245,13 +245,22 @@ class Transport:
         await self._http.aclose()
 
 
+def joined_url(base_url: str, path: str) -> str:
+    """The address of ``path`` below ``base_url``, whose query, such as Azure's version, is kept."""
+    base, _, query = base_url.partition("?")
+    if not query:
+        return base_url + path
+    return f"{base.rstrip('/')}{path}{'&' if '?' in path else '?'}{query}"
+
+
 def network_transport(endpoint: Endpoint) -> httpx2.AsyncBaseTransport:
     """The way to ``endpoint``: through the proxy of the environment, if there is one for it."""
     try:
         verify = network.tls_context() if urlsplit(endpoint.base_url).scheme == "https" else False
+        proxy = network.proxy_of(endpoint.base_url)
     except OSError as error:
         raise LLMError(str(error)) from error
-    return httpx2.AsyncHTTPTransport(verify=verify, proxy=network.proxy_of(endpoint.base_url))
+    return httpx2.AsyncHTTPTransport(verify=verify, proxy=proxy)
 
 
 def encode_json(payload: Mapping[str, Any]) -> bytes:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -171,7 +172,9 @@ def test_ids_of_other_providers_are_spelled_as_anthropic_wants_them() -> None:
     sent = turns(
         [USER, asked(call("a.b", call_id="functions.x:0")), tool_message("functions.x:0", "1")]
     )
-    assert sent[1]["content"][0]["id"] == sent[2]["content"][0]["tool_use_id"] == "functions_x_0"
+    sent_id = sent[1]["content"][0]["id"]
+    assert sent_id == sent[2]["content"][0]["tool_use_id"]
+    assert re.fullmatch("[a-zA-Z0-9_-]+", sent_id)
 
 
 def test_arguments_that_are_not_objects_are_kept_under_a_name() -> None:

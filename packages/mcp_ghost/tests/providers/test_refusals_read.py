@@ -1,0 +1,365 @@
+"""What is left out, renamed or clipped after a refusal, whoever words it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_ghost.errors import LLMError, LLMStatusError
+from mcp_ghost.messages import assistant_message, tool_message
+from mcp_ghost.providers.accepted import Accepted
+from mcp_ghost.providers.client import ProviderClient, get_llm_client
+from mcp_ghost.providers.common import error_names, error_text, wire_id
+from mcp_ghost.providers.transport import Endpoint, joined_url, network_transport
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
+
+if TYPE_CHECKING:
+    from mcp_ghost.results import JSONObject
+    from mcp_ghost.testing.wires import WireName
+
+GONE = object()
+
+
+def openai(message: str, param: str | None = None) -> JSONObject:
+    return {"error": {"message": message, "type": "invalid_request_error", "param": param}}
+
+
+def pydantic(place: str, message: str) -> JSONObject:
+    return {"detail": [{"loc": ["body", place], "msg": message, "type": "extra_forbidden"}]}
+
+
+def config(**fields: object) -> JSONObject:
+    return {"generationConfig": fields}
+
+
+UNSUPPORTED = "Unsupported parameter: '{}' is not supported with this model."
+# (what is sent, the body of the refusal, what is sent from then on)
+REFUSALS: dict[str, tuple[JSONObject, JSONObject, JSONObject]] = {
+    "another name": (
+        {"max_tokens": 9},
+        openai(UNSUPPORTED.format("max_tokens") + " Use 'max_completion_tokens' instead."),
+        {"max_completion_tokens": 9},
+    ),
+    "a length that is not known": (
+        {"max_completion_tokens": 9},
+        openai("Unrecognized request argument supplied: max_completion_tokens"),
+        {"max_tokens": 9},
+    ),
+    "stop": ({"stop": ["E"]}, openai(UNSUPPORTED.format("stop"), "stop"), {}),
+    "stop without a param": ({"stop": ["E"]}, openai(UNSUPPORTED.format("stop")), {}),
+    "stop in too many words": (
+        {"stop": ["a", "b", "c", "d", "e"]},
+        openai(
+            "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an "
+            "array with length 5 instead.",
+            "stop",
+        ),
+        {"stop": ["a", "b", "c", "d"]},
+    ),
+    "only the default": (
+        {"temperature": 0.2},
+        openai(
+            "Unsupported value: 'temperature' does not support 0.2 with this model. Only the "
+            "default (1) value is supported.",
+            "temperature",
+        ),
+        {},
+    ),
+    "one of two": (
+        {"temperature": 0.2, "top_p": 0.9},
+        openai("`temperature` and `top_p` cannot both be specified for this model."),
+        {"temperature": 0.2},
+    ),
+    "a most": (
+        {"temperature": 1.8},
+        pydantic("temperature", "Input should be less than or equal to 1.5"),
+        {"temperature": 1.5},
+    ),
+    "a range": (
+        {"temperature": 1.8},
+        openai("temperature: range: 0..1"),
+        {"temperature": 1.0},
+    ),
+    "a range in words": (
+        config(temperature=3.0),
+        openai(
+            "Unable to submit request because it has a temperature value of 3.0 but the supported "
+            "range is from 0 (inclusive) to 2 (inclusive). Update the value and try again."
+        ),
+        config(temperature=2.0),
+    ),
+    "a least": (
+        {"top_logprobs": 0},
+        openai(
+            "Invalid 'top_logprobs': integer below minimum value. Expected a value >= 1.",
+            "top_logprobs",
+        ),
+        {"top_logprobs": 1},
+    ),
+    "a length in a range": (
+        {"max_tokens": 64_000},
+        openai("Range of max_tokens should be [1, 8192]"),
+        {"max_tokens": 8192},
+    ),
+    "a length of Groq": (
+        {"max_tokens": 64_000},
+        openai(
+            "`max_tokens` must be less than or equal to `8192`, the maximum value for this model"
+        ),
+        {"max_tokens": 8192},
+    ),
+    "a length of vLLM": (
+        {"max_tokens": 64_000},
+        {
+            "object": "error",
+            "message": "'max_tokens' or 'max_completion_tokens' is too large: 64000. This model's "
+            "maximum context length is 32768 tokens and your request has 5000 input tokens "
+            "(64000 > 32768 - 5000).",
+        },
+        {"max_tokens": 27_768},
+    ),
+    "an effort of others": (
+        {"reasoning_effort": "minimal"},
+        openai(
+            "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. "
+            "Supported values are: 'low', 'medium', and 'high'.",
+            "reasoning_effort",
+        ),
+        {"reasoning_effort": "low"},
+    ),
+    "no effort": (
+        {"reasoning_effort": "low"},
+        openai("Unrecognized request argument supplied: reasoning_effort"),
+        {},
+    ),
+    "no thinking at Ollama": (
+        {"reasoning_effort": "low"},
+        {"error": '"qwen2.5:7b" does not support thinking'},
+        {},
+    ),
+    "LiteLLM's list": (
+        {"reasoning_effort": "low", "parallel_tool_calls": True},
+        openai(
+            "litellm.UnsupportedParamsError: openai does not support parameters: "
+            "['reasoning_effort', 'parallel_tool_calls'], for model=gpt-4o. To drop these, set "
+            "`litellm.drop_params=True`"
+        ),
+        {},
+    ),
+    "wrapped by LiteLLM": (
+        {"max_tokens": 9},
+        openai(
+            "litellm.BadRequestError: AzureException - Error code: 400 - {'error': {'message': "
+            "\"Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            "'max_completion_tokens' instead.\", 'param': 'max_tokens'}}"
+        ),
+        {"max_completion_tokens": 9},
+    ),
+    "Pydantic's extra": (
+        {"parallel_tool_calls": True},
+        pydantic("parallel_tool_calls", "Extra inputs are not permitted"),
+        {},
+    ),
+    "Anthropic's extra": (
+        {"thinking": {"type": "adaptive"}, "seed": 7},
+        {"type": "error", "error": {"message": "seed: Extra inputs are not permitted"}},
+        {"thinking": {"type": "adaptive"}},
+    ),
+    "Claude without effort": (
+        {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low", "format": {}}},
+        openai("This model does not support the effort parameter."),
+        {"thinking": {"type": "adaptive"}, "output_config": {"format": {}}},
+    ),
+    "Claude without adaptive thinking": (
+        {"thinking": {"type": "adaptive"}},
+        openai("adaptive thinking is not supported on this model"),
+        {},
+    ),
+    "Gemini always thinks": (
+        config(thinkingConfig={"thinkingBudget": 0}, topK=3),
+        openai("Budget 0 is invalid. This model only works in thinking mode."),
+        config(topK=3),
+    ),
+    "Gemini's unknown name": (
+        config(presencePenalty=0.5),
+        openai(
+            'Invalid JSON payload received. Unknown name "presence_penalty" at '
+            "'generation_config': Cannot find field."
+        ),
+        {"generationConfig": {}},
+    ),
+    "no form": (
+        {"response_format": {"type": "json_schema"}},
+        openai("This response_format type is unavailable now"),
+        {},
+    ),
+    "no choice": (
+        {"tool_choice": "required"},
+        openai("tool_choice 'required' is not supported by this model."),
+        {},
+    ),
+    "cache markers": (
+        {"system": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]},
+        openai("system.0.cache_control: Extra inputs are not permitted"),
+        {"system": [{"type": "text", "text": "a"}]},
+    ),
+    "another's thinking": (
+        {"input": [{"role": "assistant", "reasoning_content": "hm"}]},
+        openai("'messages.2' : property 'reasoning_content' is unsupported"),
+        {"input": [{"role": "assistant"}]},
+    ),
+    "an option of vLLM": (
+        {"min_p": 0.1, "stream_options": {"include_usage": True}},
+        {"error": {"message": "Unknown field: stream_options"}},
+        {"min_p": 0.1},
+    ),
+}
+OTHERS = {
+    "a schema": openai(
+        "Invalid schema for function 't': In context=('properties', 'temperature'), 'type' is "
+        "required.",
+        "tools[0].function.parameters",
+    ),
+    "a message": openai("Invalid 'messages[1].content': stop must be a string."),
+    "too long": openai("This model's maximum context length is 8192 tokens. Please reduce it."),
+    "the model": openai("The model 'm' does not exist"),
+    "an ordinary word": openai("We cannot continue here and have to stop: try again."),
+}
+
+
+def refused(body: JSONObject) -> LLMStatusError:
+    return Endpoint("http://localhost").status_error(400, error_text(body), named=error_names(body))
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_what_is_refused_is_corrected_once(case: str) -> None:
+    given, body, expected = REFUSALS[case]
+    payload = {"model": "m", **given}
+    accepted = Accepted()
+    assert accepted.learn(payload, refused(body))
+    assert accepted.of(payload) == {"model": "m", **expected}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_a_refusal_of_something_else_teaches_nothing(case: str) -> None:
+    payload = {"model": "m", "messages": [], "stop": ["E"], "temperature": 1, "max_tokens": 9}
+    assert Accepted().learn(payload, refused(OTHERS[case])) == {}
+
+
+def ask(model: ModelServer, provider: WireName = "openai", **more: Any) -> str | None:  # noqa: ANN401
+    client = get_llm_client(provider, "k", more.pop("called", "m"), model.base_url)
+    messages = more.pop("messages", [{"role": "user", "content": "Hello."}])
+    return asyncio.run(client.complete(messages, **more)).content
+
+
+def test_corrections_end_when_each_was_tried() -> None:
+    def stubborn(request: ModelRequest) -> Reply:
+        field = next((it for it in request.body if it not in ("model", "messages")), None)
+        return Reply(openai(UNSUPPORTED.format(field), field), 400) if field else content_reply("!")
+
+    with ModelServer(stubborn) as model:
+        assert ask(model, max_tokens=9, temperature=1, stop=["E"], seed=1) == "!"
+    asked = [json.dumps(request.body) for request in model.requests]
+    assert len(asked) == len({*asked}) == 6
+
+
+CALLED: list[dict[str, Any]] = [
+    {"role": "user", "content": "Hi."},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "a.b:c", "type": "function", "function": {"name": "s.t", "arguments": "{}"}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "a.b:c", "content": "1"},
+]
+
+
+def test_tools_are_defined_where_a_history_with_calls_wants_them() -> None:
+    def claude(request: ModelRequest) -> Reply:
+        if "tools" in request.body:
+            assert request.body["tool_choice"] == "none"
+            return content_reply("Done.")
+        said = "Anthropic doesn't support tool calling without `tools=` param specified."
+        return Reply(openai(f"litellm.UnsupportedParamsError: {said}"), 400)
+
+    with ModelServer(claude) as model:
+        assert ask(model, messages=CALLED) == "Done."
+
+
+def test_ids_of_calls_are_short_where_the_model_or_its_refusal_says_so() -> None:
+    def mistral(request: ModelRequest) -> Reply:
+        ids = {request.messages[1]["tool_calls"][0]["id"], request.messages[2]["tool_call_id"]}
+        (sent,) = ids
+        if len(sent) == 9 and sent.isalnum():
+            return content_reply("Done.")
+        return Reply(
+            openai("Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9."), 400
+        )
+
+    for name, requests in (("mistral-large", 1), ("my-model", 2)):
+        with ModelServer(mistral) as model:
+            assert ask(model, called=name, messages=CALLED) == "Done."
+        assert len(model.requests) == requests
+
+
+WIRES: tuple[WireName, ...] = ("openai", "responses", "anthropic", "gemini")
+
+
+@pytest.mark.parametrize("first", WIRES)
+@pytest.mark.parametrize("second", WIRES)
+def test_a_conversation_goes_on_with_any_other_provider(first: WireName, second: WireName) -> None:
+    reply = tool_reply([("s.t", {"a": 1}), ("s.t", {})], "So.", reasoning="Hm.")
+    for index, made in enumerate(reply.body["choices"][0]["message"]["tool_calls"]):  # type: ignore[call-overload]
+        made["id"] = f"functions.s_t:{index}" + "x" * 40
+    known = [{"type": "function", "function": {"name": "s.t"}}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Hello."}]
+
+    def client(model: ModelServer, wire: WireName) -> ProviderClient:
+        provider = "openai" if wire == "responses" else wire
+        spoken = {"responses": "responses", "openai": "chat"}.get(wire, "auto")
+        name = {"gemini": "gemini-3.8-flash"}.get(wire, "m")
+        return get_llm_client(provider, "k", name, model.base_url, wire=spoken)
+
+    with ModelServer([reply], wire=first) as model:
+        response = asyncio.run(client(model, first).complete(messages, tools=known))
+    messages.append(assistant_message(response))
+    messages += [tool_message(it.id, "1") for it in response.tool_calls or ()]
+    for dialect in ("generic", "openai") if second == "openai" else ("generic",):
+        with ModelServer(["Done."], wire=second, dialect=dialect) as model:
+            reply_of_other = asyncio.run(client(model, second).complete(messages, tools=known))
+        assert (reply_of_other.content, model.refusals) == ("Done.", [])
+
+
+def test_an_id_of_a_call_is_kept_if_it_fits_and_else_always_becomes_the_same() -> None:
+    kept = ["toolu_01A09q90qw90lq917835lq9", "call_abc", "D681PevKs"]
+    assert [wire_id(it) for it in kept] == kept
+    odd = ["", "a" * 41, "a.b", "a:b", "\ud800"]
+    assert len({wire_id(it) for it in odd}) == len(odd)
+    for it in odd:
+        assert wire_id(it) == wire_id(it)
+        assert wire_id(it, is_short=True).isalnum()
+
+
+def test_the_query_of_a_base_url_stays_behind_the_path() -> None:
+    azure = "https://x.openai.azure.com/openai/deployments/d?api-version=2024-10-21"
+    assert joined_url(azure, "/chat/completions") == (
+        "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21"
+    )
+    assert joined_url("http://h/v1?k=1", "/m:stream?alt=sse") == "http://h/v1/m:stream?alt=sse&k=1"
+
+
+@pytest.mark.parametrize("variable", ["ALL_PROXY", "HTTPS_PROXY", "all_proxy"])
+def test_a_proxy_that_needs_a_package_is_named_with_its_variable(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "socks5://user:secret@127.0.0.1:1080")
+    monkeypatch.setattr("mcp_ghost.network.find_spec", lambda _: None)
+    with pytest.raises(LLMError, match=rf"{variable} names a proxy.*socksio") as caught:
+        network_transport(Endpoint("https://api.example.com/v1"))
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
