@@ -4,7 +4,7 @@
     uv run python scripts/story/make_profile.py story.z5 gameinfo.dbg
     uv run python scripts/story/make_profile.py --learn detective.z5
 
-The last needs `uv sync --extra jericho`. All write a file *.profile.json.
+Both scripts write story.profile.json; the second needs `uv sync --extra jericho`.
 
 The second way is for files that Jericho supports: its walkthrough is played, and what it knows of
 the game is found in the memory. The first way is for stories of your own, and tells more.
