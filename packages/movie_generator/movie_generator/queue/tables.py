@@ -91,7 +91,9 @@ def url_key(url: str) -> str:
         if "/." in path:
             path = urlsplit(urljoin("http://host/", path)).path
         host = read.raw_host.decode("ascii").lower().rstrip(".")
-        plain = f"{read.scheme}://{host}:{read.port or ''}{path or '/'}?{query}"
+        port = f":{read.port}" if read.port else ""
+        # Of most addresses, this is how earlier versions wrote them, too.
+        plain = f"{read.scheme}://{host}{port}{path or '/'}{'?' if query else ''}{query}"
         # Unreserved characters may be escaped (RFC 3986, section 6.2.2.2).
         plain = _ESCAPED.sub(_unescaped, plain)
         if read.fragment.startswith(("!", "/")):  # a page of its own, which a script shows

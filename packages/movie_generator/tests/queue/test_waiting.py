@@ -16,7 +16,7 @@ WAITS = "does not answer; waiting for it, at most"
 
 def worker(folder: Path, url: str, **variables: str) -> Program:
     program = Program(folder, "-m", "movie_generator", "worker", "--drain")
-    program.env |= {"MOVIE_DATABASE_URL": url, **variables}
+    program.env |= {"MOVIE_DATABASE_URL": url, "OPENROUTER_API_KEY": "none", **variables}
     return program
 
 
