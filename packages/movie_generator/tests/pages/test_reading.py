@@ -189,7 +189,7 @@ def test_a_page_of_30_kb_costs_one_call_however_the_agent_asks_for_it() -> None:
     assert second.startswith(text[5000:9000])
 
 
-def test_a_page_that_a_tool_gives_only_in_parts_is_read_until_complete() -> None:
+def test_a_long_page_is_read_part_by_part_until_complete() -> None:
     text = "\n".join(f"Line {number} of the long page." for number in range(700))
     told: list[str] = []
     _, model = with_agent(
