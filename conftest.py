@@ -123,12 +123,13 @@ def _slow_files_first(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_keys() -> Iterator[None]:
+def no_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             ours = name.startswith(PREFIXES) or name in NAMES or name.endswith("_API_KEY")
             if ours:
                 patch.delenv(name)
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         # Requests of the model are those of the turns; tests of reflections switch them on.
         patch.setenv("ZORKGPT_REFLECTION_ENABLED", "false")
         yield

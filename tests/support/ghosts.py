@@ -62,6 +62,11 @@ class Bank:
         )
 
     @property
+    def trusted(self) -> ServerConfig:
+        """The configuration of somebody who believes what the server says of its tools."""
+        return self.config.model_copy(update={"trust": True})
+
+    @property
     def book(self) -> list[str]:
         """What its tools did, in order."""
         return self._book.read_text().splitlines()

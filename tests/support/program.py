@@ -148,6 +148,24 @@ def killed_at_last(process: subprocess.Popen[str]) -> Iterator[None]:
             process.kill()
 
 
+def converse(
+    process: subprocess.Popen[str], keyboard: int, *said: tuple[str, bytes]
+) -> tuple[str, str]:
+    """Type each answer when its question is there; returns the output, and what was shown."""
+    assert process.stderr
+    shown, at = "", 0
+    for question, answer in said:
+        while (found := shown.find(question, at)) < 0:
+            assert select.select([process.stderr], [], [], PATIENCE)[0], (question, shown)
+            piece = os.read(process.stderr.fileno(), 65536).decode(errors="replace")
+            assert piece, (question, shown)
+            shown += piece
+        at = found + len(question)
+        os.write(keyboard, answer)
+    output, rest = process.communicate(timeout=PATIENCE)
+    return output, shown + rest
+
+
 @contextmanager
 def terminal() -> Iterator[tuple[int, Callable[[], str]]]:
     """A pseudo-terminal: the program's end, and a function that reads until it is closed."""

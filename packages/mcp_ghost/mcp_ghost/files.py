@@ -8,10 +8,10 @@ from __future__ import annotations
 import glob
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import IO
 
 from mcp_ghost.errors import POSIX_ONLY
@@ -21,15 +21,26 @@ if sys.platform == "win32":
 
 import fcntl
 
+PRIVATE = 0o600
+"""The mode of files that hold prompts, results, tokens, or else what only its owner may read."""
+
+
+def data_folder() -> Path:
+    """The user's folder for what this program keeps from run to run."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "mcp_ghost"
+
 
 def write_whole(
     path: Path,
     content: str | bytes,
     *,
     only_if: Callable[[], bool] = lambda: True,
-    mode: int = 0o644,
+    mode: int | None = None,
 ) -> bool:
     """Replace ``path``, creating its folder; False if ``only_if`` said no at the last moment.
+
+    Without ``mode``, a new file has the one that the umask leaves, and an old one keeps its own.
 
     Raises:
         OSError: It could not be written, and names ``path``; what was there before is still there.
@@ -42,18 +53,18 @@ def write_whole(
         raise
 
 
-def _replace(path: Path, data: bytes, only_if: Callable[[], bool], mode: int) -> bool:
+def _replace(path: Path, data: bytes, only_if: Callable[[], bool], mode: int | None) -> bool:
     with suppress(FileExistsError):  # of a file there, the next line says better what it is
         path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
-    file = _new_beside(path)
-    unfinished = Path(file.name)
+    file, unfinished = _new_beside(path, 0o666 if mode is None else mode)
     try:
         with file:
+            if mode is None and path.is_file():
+                os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            unfinished.chmod(mode)  # temporary files are for their owner only
             if wanted := only_if():
                 unfinished.replace(path)
             return wanted
@@ -61,17 +72,17 @@ def _replace(path: Path, data: bytes, only_if: Callable[[], bool], mode: int) ->
         unfinished.unlink(missing_ok=True)
 
 
-def _new_beside(path: Path) -> IO[bytes]:
+def _new_beside(path: Path, mode: int) -> tuple[IO[bytes], Path]:
     """An unfinished file for ``path``, locked as long as it is open."""
     prefix, suffix = _affixes(path)
     while True:
-        file = tempfile.NamedTemporaryFile(  # noqa: SIM115  the caller closes it
-            dir=path.parent, prefix=prefix, suffix=suffix, delete=False
-        )
+        name = path.with_name(f"{prefix}{token_hex(8)}{suffix}")
+        only_ours = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        file = os.fdopen(os.open(name, only_ours, mode), "wb")
         with suppress(OSError):  # not every file system has locks
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:  # else it was taken for abandoned just before
-            return file
+            return file, name
         file.close()
 
 

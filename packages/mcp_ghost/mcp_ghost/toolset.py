@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -40,6 +42,13 @@ class Kind(StrEnum):
     QUESTION = "question"  # it was given up until somebody answers its server
 
 
+class Allowed(Enum):
+    """What a person may say to a call beside yes, no and why not."""
+
+    ALWAYS = "always"
+    """Yes, and to every later call of this tool, as long as it describes itself in this way."""
+
+
 @dataclass(frozen=True)
 class Tool:
     """One tool of a toolset."""
@@ -52,6 +61,19 @@ class Tool:
     server: str = ""
     own_name: str = ""
     """What its server calls it."""
+    is_trusted: bool = False
+    """Whether its hints are believed where they spare a person a question."""
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether somebody who is trusted says that it destroys nothing."""
+        return self.is_trusted and not self.may_destroy
+
+    @property
+    def definition(self) -> tuple[str, str, str]:
+        """Its server, its name, and a hash of how it describes itself."""
+        described = json.dumps([self.schema, dict(self.hints)], sort_keys=True, default=str)
+        return self.server, self.name, hashlib.sha256(described.encode()).hexdigest()
 
     @property
     def is_read_only(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +18,33 @@ def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
     for content, expected in (("first ☂", "first ☂".encode()), (b"\0second", b"\0second")):
         assert write_whole(path, content)
         assert path.read_bytes() == expected
-    assert path.stat().st_mode & 0o777 == 0o644
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("umask", "before", "given", "after"),
+    [
+        (0o022, None, None, 0o644),
+        (0o077, None, None, 0o600),
+        (0o022, 0o600, None, 0o600),
+        (0o077, 0o664, None, 0o664),
+        (0o022, 0o644, 0o600, 0o600),
+        (0o000, None, 0o600, 0o600),
+    ],
+)
+def test_a_new_file_obeys_the_umask_and_an_old_one_keeps_its_mode(
+    umask: int, before: int | None, given: int | None, after: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    if before is not None:
+        path.touch()
+        path.chmod(before)
+    old = os.umask(umask)
+    try:
+        write_whole(path, "new", mode=given)
+    finally:
+        os.umask(old)
+    assert path.stat().st_mode & 0o777 == after
 
 
 def test_a_file_that_changed_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shutil
 import sys
+import termios
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_ghost.results import as_text
-from mcp_ghost.text import one_line
+from mcp_ghost.picture import LINE_END, lines, picture, word
+from mcp_ghost.redact import names_a_secret
+from mcp_ghost.text import counted
+from mcp_ghost.toolset import Allowed
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.flags import Flags
@@ -17,6 +22,9 @@ if TYPE_CHECKING:
 
 Field: TypeAlias = Mapping[str, Any]
 _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_LINES_AROUND = 6
+"""Of a question: its heading, what follows its picture, and the answer."""
 
 
 def asked_of(flags: Flags, screen: Screen, *, somebody_is_there: bool) -> dict[str, Any]:
@@ -46,9 +54,11 @@ class Form:
         fields = schema.get("properties") or {}
         async with self._turn:
             self._screen.idle()
-            self._screen.text(f"{server} asks: {message}", "bold", mark="?")
+            self._screen.text(f"The server {word(server)} asks:", "bold", mark="?")
+            self._screen.exact(self._screen.rows(f"│ {line}" for line in lines(message)))
             self._screen.text("Enter ends each answer, Ctrl-D declines.", "dim")
             answers: dict[str, Any] = {}
+            forget_input()
             try:
                 for name, field in fields.items():
                     await self._fill_in(answers, name, field, schema.get("required") or ())
@@ -61,8 +71,12 @@ class Form:
         self, answers: dict[str, Any], name: str, field: Field, required: Sequence[str]
     ) -> None:
         """Ask until the answer fits; an empty one leaves out what need not be there."""
+        label = _label(name, field)
+        if looks_secret(name, field):
+            warning = "This looks like a secret, which no server may ask for in this way."
+            self._screen.text(warning, "yellow", mark="!")
         while name not in answers:
-            text = (await line_after(f"   {_label(name, field)}: ")).strip()
+            text = (await line_after(f"   {label}: ")).strip()
             if not text and ("default" in field or name not in required):
                 return
             try:
@@ -77,20 +91,18 @@ class Consent:
     def __init__(self, screen: Screen, turn: asyncio.Lock) -> None:
         self._screen = screen
         self._turn = turn
-        self._allowed: set[str] = set()
-        """Tools that need no further word in this run."""
 
     async def __call__(
         self, tool_name: str, arguments: dict[str, Any], annotations: dict[str, Any]
-    ) -> bool | str:
-        """True, or why not; an answer that is neither yes nor no is the reason."""
-        if tool_name in self._allowed:
-            return True
+    ) -> bool | str | Allowed:
+        """True, always, or why not; an answer that is neither yes nor no is the reason."""
         async with self._turn:
-            said = await self._asked(tool_name, arguments, annotations)
+            try:
+                said = (await self._asked(tool_name, arguments, annotations)).strip()
+            except EOFError:
+                return "nobody answers"
         if said.lower() in ("a", "always"):
-            self._allowed.add(tool_name)
-            return True
+            return Allowed.ALWAYS
         if said.lower() in _YES:
             return True
         return False if said.lower() in ("", *_NO) else said
@@ -98,18 +110,26 @@ class Consent:
     async def _asked(
         self, tool_name: str, arguments: dict[str, Any], annotations: dict[str, Any]
     ) -> str:
-        self._screen.idle()
-        self._screen.text(f"The model wants to call {tool_name}", "bold", mark="?")
-        for name, value in arguments.items():
-            self._screen.text(f"{name}: {one_line(as_text(value), 300)}")
-        hints = ", ".join(name for name, holds in annotations.items() if holds)
+        """The answer to a question that was shown to its end."""
+        screen, drawn = self._screen, picture(arguments)
+        rows = screen.rows(drawn)
+        screen.idle()
+        screen.text(f"The model wants to call {word(tool_name)}", "bold", mark="?")
+        page = max(shutil.get_terminal_size().lines - _LINES_AROUND, 8)
+        for start in range(0, len(rows), page):
+            screen.exact(rows[start : start + page])
+            if (shown := start + page) < len(rows):
+                forget_input()
+                prompt = f"   Lines 1 to {shown:,} of {len(rows):,}. Enter shows more, n refuses: "
+                if (await line_after(prompt)).strip().lower() in _NO:
+                    return "n"
+        characters = counted(sum(map(len, drawn)), "character")
+        hints = ", ".join(name for name in _HINTS if annotations.get(name) is True)
+        screen.text(f"That is all: {characters} in {counted(len(rows), 'line')}.", "dim")
         said = f"The tool's annotations: {hints}." if hints else "The tool has no annotations."
-        self._screen.text(said, "dim")
-        try:
-            line = await line_after("   y = yes, n = no, a = always in this run, or say why not: ")
-        except EOFError:
-            return "nobody answers"
-        return line.strip()
+        screen.text(said, "dim")
+        forget_input()
+        return await line_after("   y = yes, n = no, a = always in this run, or say why not: ")
 
 
 def value_of(field: Field, text: str) -> str | float | bool | list[str]:
@@ -169,6 +189,12 @@ def _choices(field: Field) -> Iterator[tuple[str, str]]:
         yield str(value), str(title)
 
 
+def looks_secret(name: str, field: Field) -> bool:
+    """Whether a question is for what nobody may know."""
+    words = f"{name} {_label(name, field)} {field.get('format')}"
+    return any(map(names_a_secret, re.findall(r"\w+", words)))
+
+
 def _label(name: str, field: Field) -> str:
     items = field.get("items")
     choices = [*_choices(field), *(_choices(items) if isinstance(items, Mapping) else ())]
@@ -177,7 +203,14 @@ def _label(name: str, field: Field) -> str:
     asked = str(field.get("title") or name)
     about = [str(it) for it in (field.get("description"), kind) if it]
     default = f" [{field['default']}]" if "default" in field else ""
-    return one_line(asked + (f" ({'; '.join(about)})" if about else "") + default, 300)
+    label = asked + (f" ({'; '.join(about)})" if about else "") + default
+    return "⟨U+000A⟩".join(it.removesuffix(LINE_END) for it in lines(label))
+
+
+def forget_input() -> None:
+    """Drop what was typed before the question that follows could be read."""
+    if os.isatty(sys.stdin.fileno()):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 async def line_after(prompt: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import IO, TextIO
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.status import Status
@@ -75,6 +75,22 @@ class Screen:
                 first = number == 0 and lead.strip()
                 self._print(Text.assemble((lead if first else " " * INDENT, style), part))
                 lead = ""
+
+    def rows(self, rows: Iterable[str]) -> list[str]:
+        """Break ``rows`` at the width, wherever that is; what continues one begins with ``┆``."""
+        if self.width is None:
+            return [*rows]
+        room = max(self.width - INDENT - 2, 8)
+        return [
+            f"{'┆ ' if number else ''}{part}"
+            for row in rows
+            for number, part in enumerate(chop_cells(row, room) or [""])
+        ]
+
+    def exact(self, rows: Iterable[str]) -> None:
+        """Show ``rows`` of a picture as they are."""
+        for row in rows:
+            self._print(Text(" " * INDENT + row))
 
     def parts(self, parts: Iterable[tuple[str, str]], *, mark: str = "", style: str = "") -> None:
         """Show one line of (text, style), with dots between; what does not fit is left out."""

@@ -136,7 +136,7 @@ DIALECTS = (
             "excludeTools": _NOT_THESE,
             "oauth": _OAUTH,
         },
-        ("trust", "timeout", "description", "extensionName"),
+        ("timeout", "description", "extensionName"),
     ),
     Dialect(
         "Zed",

@@ -86,6 +86,8 @@ class ServerConfig(BaseModel):
     """The only tools to offer, by the server's own names."""
     exclude_tools: list[str] = Field(default_factory=list)
     """Tools not to offer; wins over ``include_tools``."""
+    trust: bool = False
+    """Whether what its tools say of their effects decides if a person is asked."""
     max_message_bytes: int = Field(default=MOST_MESSAGE_BYTES, ge=65_536)
     """What one message of the server may have; a longer answer is an error of its call."""
     disabled: bool = False

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from mcp_ghost.config.secrets import secrets_of
 from mcp_ghost.errors import GoldenError
-from mcp_ghost.files import write_whole
+from mcp_ghost.files import PRIVATE, write_whole
 from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.results import jsonable
 
@@ -94,7 +94,7 @@ def save_golden(
     golden = Golden(_published(content, path, secrets), path)
     text = json.dumps(golden, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
-        write_whole(path, text)
+        write_whole(path, text, mode=PRIVATE)
     except OSError as error:
         raise GoldenError(f"The golden {path} cannot be written: {error}") from error
     return golden

@@ -69,6 +69,8 @@ class Conversation:
             else LatestExchange()
         )
         self.servers = [name for name, config in servers.items() if not config.disabled]
+        self.always: set[tuple[str, str, str]] = set()
+        """Definitions of tools that a person has allowed for good."""
         self.questions = Questions()
         """Those that servers ask while a run that may pause goes on."""
         self.on_progress: OnProgress | None = None

@@ -275,7 +275,12 @@ class Operation:
         toolset = Unrepeated(toolset, settings["loop_limit"], events)
         toolset = Noted(toolset, ledger)
         approved = Approved(
-            toolset, settings["approve"], settings["approve_when"], ledger, pauses=settings["pause"]
+            toolset,
+            settings["approve"],
+            settings["approve_when"],
+            ledger,
+            self._conversation.always,
+            pauses=settings["pause"],
         )
         policy = GhostPolicy(
             account,

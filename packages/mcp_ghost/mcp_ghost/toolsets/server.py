@@ -42,6 +42,8 @@ class Leaf(Toolset):
     """Its own."""
     is_alive = False
     """Whether it can be called now."""
+    is_trusted = True
+    """Whether what its tools say of their effects is believed: the user's own code is."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -56,7 +58,7 @@ class Leaf(Toolset):
         """Have the tools that are listed."""
         names = [schema["function"]["name"] for schema in schemas]
         self._tools = {
-            name: Tool(name, schema, annotations.get(name, {}), self.name, name)
+            name: Tool(name, schema, annotations.get(name, {}), self.name, name, self.is_trusted)
             for name, schema in zip(names, schemas, strict=True)
         }
 
@@ -85,6 +87,7 @@ class Server(Leaf):
         redactor: Redactor | None = None,
     ) -> None:
         super().__init__(name)
+        self.is_trusted = config.trust or config.in_process is not None
         self._call_timeout = call_timeout
         self._startup_timeout = startup_timeout
         self._session: ServerSession | None = None

@@ -12,9 +12,8 @@ import pytest
 
 from mcp_ghost import __version__
 from mcp_ghost.testing import ModelServer, error_reply, tool_reply
-from tests.support import PATIENCE
 from tests.support.ghosts import PROVIDERS, Bank, Notes, said_to
-from tests.support.program import Program
+from tests.support.program import Program, converse
 from tests.support.servers import faulty, write_config
 from tests.support.wires import wire_flags
 
@@ -54,12 +53,11 @@ def test_at_a_terminal_requests_calls_and_answers_share_it(ghost: Program, tmp_p
     with ModelServer([pay, "Paid.", "Bye."], namespace="mcp_ghost") as model:
         process = ghost.start(*chat(model), stdin=theirs, stdout=theirs)
         os.close(theirs)
-        for line in (b"Pay the rent.\n", b"y\n", b"Thank you.\n", b"/exit\n"):
-            os.write(ours, line)
+        said = ("> ", b"Pay the rent.\n"), ("why not: ", b"y\n"), ("> ", b"Thank you.\n/exit\n")
+        _, errors = converse(process, ours, *said)
         with suppress(OSError):
             while piece := os.read(ours, 4096):
                 shown += piece
-        _, errors = process.communicate(timeout=PATIENCE)
         os.close(ours)
     assert process.returncode == 0
     assert bank.book == ["rent", "end of rent"]

@@ -9,12 +9,16 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from mcp_ghost import Ghost, mcp_ghost, resume
+from mcp_ghost.results import ToolCallResult
+from mcp_ghost.run.pausing.approval import Approved
+from mcp_ghost.run.pausing.ledger import Ledger
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
+from mcp_ghost.toolset import Allowed, Call, Outcome, Tool, Toolset
 from tests.support import warm
 from tests.support.ghosts import KEY, PROVIDERS, Bank, assert_well_formed, play, said_to, tools
 from tests.support.servers import eventually, seen, versions
@@ -22,6 +26,7 @@ from tests.support.wires import spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
+    from mcp_ghost.messages import ToolSchema
     from mcp_ghost.testing.wires import WireName
 
 pytestmark = pytest.mark.mcp
@@ -79,7 +84,7 @@ def ids(result: dict[str, Any]) -> list[str]:
 @every_provider
 def test_a_refusal_with_its_reason_is_told_to_the_model(bank: Bank, provider: WireName) -> None:
     person = Person("ask the accountant first")
-    result, model = play([BOTH, "Not sent."], {"bank": bank.config}, provider, approve=person)
+    result, model = play([BOTH, "Not sent."], {"bank": bank.trusted}, provider, approve=person)
     assert bank.book == ["look", "end of look"]
     assert person.asked == [("bank.transfer", {"name": "send"}, {"destructiveHint": True})]
     assert "the user refused this call: ask the accountant first" in said_to(model, 1)
@@ -91,7 +96,7 @@ def test_a_refusal_with_its_reason_is_told_to_the_model(bank: Bank, provider: Wi
 
 def test_what_is_allowed_is_done_and_what_only_reads_is_not_asked_about(bank: Bank) -> None:
     person = Person(True)
-    play([BOTH, "Sent."], {"bank": bank.config}, approve=person)
+    play([BOTH, "Sent."], {"bank": bank.trusted}, approve=person)
     assert bank.book == ["look", "end of look", "send", "end of send"]
 
 
@@ -107,22 +112,100 @@ def test_what_is_allowed_is_done_and_what_only_reads_is_not_asked_about(bank: Ba
 )
 def test_before_which_calls_somebody_is_asked(bank: Bank, when: Any, asked: list[str]) -> None:  # noqa: ANN401
     person = Person(*[True] * len(asked))
-    play([BOTH, "Done."], {"bank": bank.config}, approve=person, approve_when=when)
+    play([BOTH, "Done."], {"bank": bank.trusted}, approve=person, approve_when=when)
     assert [tool for tool, _, _ in person.asked] == asked
     assert len(bank.book) == 4
 
 
 @pytest.mark.parametrize("answer", [LookupError("nobody here"), None, 3, False])
 def test_without_a_clear_yes_no_call_is_made(bank: Bank, answer: Any) -> None:  # noqa: ANN401
-    play([BOTH, "Not sent."], {"bank": bank.config}, approve=Person(answer))
+    play([BOTH, "Not sent."], {"bank": bank.trusted}, approve=Person(answer))
     assert bank.book == ["look", "end of look"]
+
+
+def test_what_a_server_says_of_its_tools_spares_no_question_unless_it_is_trusted(
+    bank: Bank,
+) -> None:
+    person = Person(True, "not that")
+    play([BOTH, "Done."], {"bank": bank.config}, approve=person)
+    assert [tool for tool, _, _ in person.asked] == ["bank.balance", "bank.transfer"]
+
+
+def test_always_is_for_one_tool_as_it_describes_itself() -> None:
+    async def main() -> list[str]:
+        tools = {it: Tool(it, schema_of(it), {}, "bank", it) for it in ("pay", "insert")}
+        asked = []
+
+        async def approve(tool: str, *_: object) -> Allowed:
+            asked.append(tools[tool].schema["function"]["description"])
+            return Allowed.ALWAYS
+
+        class Bench(Toolset):
+            tools: Mapping[str, Tool] = {}
+
+            async def call(self, call: Call) -> Outcome:
+                return Outcome.of(ToolCallResult(call.name))
+
+        bench = Bench()
+        bench.tools = tools
+        approved = Approved(bench, approve, "destructive", Ledger(), set(), pauses=False)
+        for name in ("pay", "pay", "insert", "pay"):
+            await approved.call(Call(name, {}))
+        tools["pay"] = Tool("pay", schema_of("pay all"), {}, "bank", "pay")
+        for name in ("pay", "pay", "insert"):
+            await approved.call(Call(name, {}))
+        return asked
+
+    def schema_of(description: str) -> ToolSchema:
+        about = {"name": "t", "description": description, "parameters": {"type": "object"}}
+        return cast("ToolSchema", {"type": "function", "function": about})
+
+    assert asyncio.run(main()) == ["pay", "insert", "pay all"]
+
+
+def edited(result: dict[str, Any], how: str) -> dict[str, Any]:
+    """The state of ``result`` after somebody who may write its file was there."""
+    state: dict[str, Any] = json.loads(json.dumps(result["state"]))
+    one, two = ids(result)
+    if how == "arguments":
+        (call, _) = state["messages"][-1]["tool_calls"]
+        call["function"]["arguments"] = '{"name": "everything"}'
+    elif how == "decisions":
+        state["pending"], state["calls"]["decisions"] = [], {one: True, two: True}
+    elif how == "other decision":
+        kept = state["calls"]["decisions"] = {two: {"said": True, "seal": "0" * 64}}
+        kept[one] = dict(kept[two])
+        state["pending"] = []
+    return {**result, "state": state}
+
+
+@pytest.mark.parametrize(
+    ("how", "decided", "done"),
+    [
+        ("as it was", (True, True), ["one", "two"]),
+        ("arguments", (True, True), []),
+        ("decisions", (), []),
+        ("other decision", (), []),
+    ],
+)
+def test_a_decision_holds_for_exactly_the_call_that_was_shown(
+    bank: Bank, how: str, decided: tuple[bool, ...], done: list[str]
+) -> None:
+    result = paused(bank)
+    decisions = dict(zip(ids(result), decided, strict=False))
+    script = ["Done."] if done else []
+    servers = {"bank": bank.config}
+    end, _ = gone_on(edited(result, how), decisions, [*script], servers, pause=True)
+    book = bank.book if Path(bank.config.args[-1], "book").exists() else []
+    assert [it for it in book if not it.startswith("end")] == done
+    assert ("pending" in end) == (not done)
 
 
 def test_calls_that_cannot_be_made_are_not_asked_about(bank: Bank) -> None:
     wrong = tool_reply([("bank.transfer", "{broken"), ("bank.transfers", {})])
-    result, _ = play([wrong, "Well."], {"bank": bank.config}, approve=Person())
+    result, _ = play([wrong, "Well."], {"bank": bank.trusted}, approve=Person())
     assert result["success"]
-    result, _ = play([wrong, "Well."], {"bank": bank.config}, pause=True)
+    result, _ = play([wrong, "Well."], {"bank": bank.trusted}, pause=True)
     assert "pending" not in result
 
 
@@ -130,7 +213,7 @@ def test_calls_that_cannot_be_made_are_not_asked_about(bank: Bank) -> None:
 def test_a_run_pauses_before_the_calls_and_goes_on_with_the_decisions(
     bank: Bank, provider: WireName
 ) -> None:
-    servers = {"bank": bank.config}
+    servers = {"bank": bank.trusted}
     with ModelServer([TWO], wire=provider, namespace="mcp_ghost") as model:
         at = {**spoken(provider), "base_url": model.base_url, "api_key": KEY}
         given: Any = {**at, "user_prompt": "Pay.", "system_prompt": "Keep notes.", "pause": True}
@@ -159,7 +242,7 @@ def test_a_run_pauses_before_the_calls_and_goes_on_with_the_decisions(
 def paused(bank: Bank, reply: Reply = TWO, **options: Any) -> dict[str, Any]:  # noqa: ANN401
     with ModelServer([reply], namespace="mcp_ghost") as model:
         given: Any = {"provider": "openai", "base_url": model.base_url, "user_prompt": "Pay."}
-        config = {"mcpServers": {"bank": bank.config}}
+        config = {"mcpServers": {"bank": bank.trusted}}
         return asyncio.run(mcp_ghost(config, "Keep notes.", **given, pause=True, **options))
 
 
@@ -167,7 +250,7 @@ def test_the_log_says_why_nobody_could_be_asked(
     bank: Bank, caplog: pytest.LogCaptureFixture
 ) -> None:
     not_a_coroutine: Any = lambda *_: True  # noqa: E731
-    play([BOTH, "Not sent."], {"bank": bank.config}, approve=not_a_coroutine)
+    play([BOTH, "Not sent."], {"bank": bank.trusted}, approve=not_a_coroutine)
     assert bank.book == ["look", "end of look"]
     assert "approve failed, so the call is not made: TypeError: object bool" in caplog.text
 
@@ -175,9 +258,9 @@ def test_the_log_says_why_nobody_could_be_asked(
 def test_what_is_not_decided_stays_pending_and_what_is_decided_is_kept(bank: Bank) -> None:
     result = paused(bank)
     one, two = ids(result)
-    again, _ = gone_on(result, {one: True}, [], {"bank": bank.config}, pause=True)
+    again, _ = gone_on(result, {one: True}, [], {"bank": bank.trusted}, pause=True)
     assert ids(again) == [two]
-    end, _ = gone_on(again, {two: True}, ["Done."], {"bank": bank.config}, pause=True)
+    end, _ = gone_on(again, {two: True}, ["Done."], {"bank": bank.trusted}, pause=True)
     assert bank.book == ["one", "end of one", "two", "end of two"]
     assert end["success"]
 
@@ -195,7 +278,7 @@ def test_decisions_that_fit_nothing_are_refused(
     result = paused(bank)
     given = {ids(result)[0] if key == "FIRST" else key: it for key, it in decisions.items()}
     with pytest.raises(ValueError, match=why):
-        gone_on(result, given, [], {"bank": bank.config}, pause=True)
+        gone_on(result, given, [], {"bank": bank.trusted}, pause=True)
 
 
 @pytest.mark.parametrize("state", [{}, {"version": 9}, {"version": 1}, "nowhere.json", [1]])
@@ -214,12 +297,12 @@ def test_what_is_no_state_is_refused(bank: Bank, state: Any) -> None:  # noqa: A
 )
 def test_wrong_options_are_refused(bank: Bank, options: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        play([], {"bank": bank.config}, **options)
+        play([], {"bank": bank.trusted}, **options)
 
 
 def test_a_ghost_pauses_and_goes_on_with_its_servers_connected(bank: Bank) -> None:
     async def main(base_url: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        config = {"mcpServers": {"bank": bank.config}}
+        config = {"mcpServers": {"bank": bank.trusted}}
         at: Any = {"provider": "openai", "base_url": base_url, "pause": True}
         async with Ghost(server_config=config, **at) as ghost:
             await ghost.run("Good morning.")
@@ -283,7 +366,7 @@ def test_a_killed_run_goes_on_and_repeats_only_what_may_be_repeated(
     checkpoint = tmp_path / "run.json"
     done, slow = ("bank.insert", {"name": "first"}), (f"bank.{tool}", {"name": "slow"})
     script = [tool_reply([done]), tool_reply([(slow[0], {**slow[1], "seconds": 1.5})])]
-    config = {"mcpServers": {"bank": bank.config.model_dump(exclude_defaults=True)}}
+    config = {"mcpServers": {"bank": bank.trusted.model_dump(exclude_defaults=True)}}
     with ModelServer(script, namespace="mcp_ghost") as model:
         arguments = [sys.executable, "-c", RUN, json.dumps(config), model.base_url, str(checkpoint)]
         with warm.WarmPopen(arguments) as process:
@@ -291,12 +374,12 @@ def test_a_killed_run_goes_on_and_repeats_only_what_may_be_repeated(
             eventually(lambda: book.exists() and "slow" in book.read_text())
             os.kill(process.pid, signal.SIGKILL)
     assert len(kept(checkpoint)["calls"]["started"]) == 1
-    end, model = gone_on(checkpoint, None, ["Well."], {"bank": bank.config}, max_iterations=3)
+    end, model = gone_on(checkpoint, None, ["Well."], {"bank": bank.trusted}, max_iterations=3)
     assert end["success"]
     assert [bank.book.count(name) for name in ("first", "slow")] == [1, times]
     assert tools(end) == ["bank.insert", slow[0]]
     assert ("It may have taken effect" in said_to(model, 0)) == (times == 1)
-    again, _ = gone_on(checkpoint, None, [], {"bank": bank.config})
+    again, _ = gone_on(checkpoint, None, [], {"bank": bank.trusted})
     assert (again["final_result"], again["success"]) == ("Well.", True)  # nobody was asked
 
 
@@ -305,7 +388,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_run_before_it_acts(
 ) -> None:
     (tmp_path / "file").write_text("")
     at = tmp_path / "file" / "run.json"
-    result, model = play([TWO], {"bank": bank.config}, checkpoint=at)
+    result, model = play([TWO], {"bank": bank.trusted}, checkpoint=at)
     assert (
         f"the checkpoint cannot be written: {at}: Not a directory" in result["errors"][0]["error"]
     )
@@ -314,6 +397,6 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_run_before_it_acts(
 
 def test_a_checkpoint_is_for_its_owner_only(bank: Bank, tmp_path: Path) -> None:
     at = tmp_path / "run.json"
-    play([TWO, "Paid."], {"bank": bank.config}, checkpoint=at)
+    play([TWO, "Paid."], {"bank": bank.trusted}, checkpoint=at)
     assert at.stat().st_mode & 0o777 == 0o600
     assert kept(at)["pending"] == []

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_ghost.redact import redact
 from mcp_ghost.run.pausing.ledger import PausedError
-from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
+from mcp_ghost.toolset import Allowed, Call, Kind, Outcome, Toolset, Wrapper
 
 if TYPE_CHECKING:
     from mcp_ghost.run.pausing.ledger import Ledger
 
-Approve: TypeAlias = Callable[[str, dict[str, Any], dict[str, Any]], Awaitable[bool | str]]
+Approve: TypeAlias = Callable[
+    [str, dict[str, Any], dict[str, Any]], Awaitable[bool | str | Allowed]
+]
 """("server.tool", arguments, what the tool says of itself) -> whether to make the call; a text is
 the reason why not"""
 ApproveWhen: TypeAlias = Literal["destructive", "always"] | Sequence[str]
@@ -35,13 +37,16 @@ class Approved(Wrapper):
         approve: Approve | None,
         when: ApproveWhen,
         ledger: Ledger,
+        always: set[tuple[str, str, str]],
         *,
         pauses: bool,
     ) -> None:
+        """``always`` has the definitions of tools that need no further word, and gets more."""
         super().__init__(inner)
         self._approve = approve
         self._when = when if approve or pauses else ()
         self._ledger = ledger
+        self._always = always
         self._pauses = pauses and approve is None
         self._turn = asyncio.Lock()
 
@@ -54,9 +59,9 @@ class Approved(Wrapper):
         ledger, pending = self._ledger, []
         for call in calls if self._pauses else ():
             is_over = call.id in ledger.outcomes or call.id in ledger.started
-            is_decided = call.id in ledger.decisions or not self._is_wanted(call)
+            is_decided = ledger.decision(call) is not None or not self._is_wanted(call)
             if not (is_over or is_decided or call.flaw):
-                about = {"tool_name": call.name, "arguments": call.arguments}
+                about = {"tool_name": call.name, "arguments": ledger.clean(call.arguments)}
                 about |= {"annotations": self._hints(call), "reasoning": call.reasoning}
                 pending.append({"id": call.id, "kind": "approval", **about})
         if pending:
@@ -64,10 +69,12 @@ class Approved(Wrapper):
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
-        decision: object = self._ledger.decisions.get(call.id)
+        decision: object = self._ledger.decision(call)
         if decision is None and self._approve is not None and self._is_wanted(call):
             async with self._turn:
                 decision = await self._asked(self._approve, call)
+        elif decision is None and call.id in self._ledger.decisions:
+            decision = "what was decided was about another call"
         if decision is None or decision is True:
             return await self.inner.call(call)
         reason = f": {decision}" if isinstance(decision, str) and decision.strip() else ""
@@ -80,7 +87,7 @@ class Approved(Wrapper):
         if tool is None:
             return False
         if isinstance(self._when, str):
-            return self._when == "always" or tool.may_destroy
+            return self._when == "always" or not tool.is_harmless
         return tool.fits(self._when)
 
     def _hints(self, call: Call) -> dict[str, Any]:
@@ -88,12 +95,18 @@ class Approved(Wrapper):
 
     async def _asked(self, approve: Approve, call: Call) -> bool | str:
         """What ``approve`` says; where it fails, the call is not made."""
+        definition = self.tools[call.name].definition
+        if definition in self._always:
+            return True
         try:
             said = await approve(call.name, dict(call.arguments), self._hints(call))
         except Exception as error:  # noqa: BLE001  foreign code; nobody has agreed
             said = redact(f"{type(error).__name__}: {error}")
             _logger.warning("approve failed, so the call is not made: %s", said)
             return "nobody could be asked"
+        if said is Allowed.ALWAYS:
+            self._always.add(definition)
+            return True
         return said if isinstance(said, bool | str) else False
 
 

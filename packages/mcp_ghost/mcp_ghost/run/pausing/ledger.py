@@ -8,7 +8,8 @@ from typing import Any, Self, TypeAlias
 
 from mcp_ghost.media import media_in
 from mcp_ghost.results import ToolCallResult
-from mcp_ghost.toolset import Kind
+from mcp_ghost.run.pausing.seal import fits, seal
+from mcp_ghost.toolset import Call, Kind
 
 Decision: TypeAlias = bool | str
 """What a person says to a call: yes, no, or why not."""
@@ -52,17 +53,38 @@ async def _nowhere() -> None:
     """Keeps nothing."""
 
 
+def _as_it_is(value: object) -> object:
+    return value
+
+
 @dataclass
 class Ledger:
     """By the ids of the calls; ``keep`` writes it down, with the whole run, after each change."""
 
     keep: Callable[[], Awaitable[None]] = _nowhere
+    clean: Callable[[Any], Any] = _as_it_is
+    """Takes keys out of what a person is shown."""
     outcomes: dict[str, Told] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     """Calls that went out."""
-    decisions: dict[str, Decision] = field(default_factory=dict)
+    decisions: dict[str, Any] = field(default_factory=dict)
+    """What somebody said, each sealed with the call that was shown."""
     in_doubt: frozenset[str] = frozenset()
     """Calls that went out in a process that ended before it knew what came of them."""
+
+    def decide(self, shown: Mapping[str, Any], said: Decision) -> None:
+        """Keep what somebody said to an entry of ``pending``."""
+        about = (shown["id"], shown["tool_name"], shown["arguments"], said)
+        self.decisions[shown["id"]] = {"said": said, "seal": seal(*about)}
+
+    def decision(self, call: Call) -> Decision | None:
+        """What somebody said to exactly this call."""
+        kept = self.decisions.get(call.id)
+        if not isinstance(kept, dict):
+            return None
+        about = (call.id, call.name, self.clean(call.arguments), kept["said"])
+        said: Decision | None = kept["said"] if fits(kept.get("seal"), *about) else None
+        return said
 
     async def begin(self) -> None:
         """A reply with calls is there."""

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from mcp_ghost.run.pausing.seal import fits, seal
 from mcp_ghost.servers.protocol.elicitation import LaterError
 from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 
@@ -21,7 +22,7 @@ class Questions:
 
     def __init__(self) -> None:
         self.answers: list[dict[str, Any]] = []
-        """Known ones: {"server", "message", "schema", "answer"}."""
+        """Known ones: {"server", "message", "schema", "answer", "seal"}."""
         self.pending: list[dict[str, Any]] = []
         """Those without an answer: {"id", "kind", "server", "message", "schema"}."""
         self._under_way: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
@@ -34,7 +35,8 @@ class Questions:
     def answer(self, entry: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
         """Keep what somebody said to an entry of ``pending``."""
         asked = {key: entry[key] for key in ("server", "message", "schema")}
-        self.answers.append({**asked, "answer": None if answer is None else dict(answer)})
+        said = None if answer is None else dict(answer)
+        self.answers.append({**asked, "answer": said, "seal": seal(asked, said)})
 
     async def elicit(
         self, server: str, message: str, schema: dict[str, Any]
@@ -46,8 +48,8 @@ class Questions:
         """
         asked = {"server": server, "message": message, "schema": schema}
         for known in self.answers:
-            if all(known[key] == value for key, value in asked.items()):
-                answer: dict[str, Any] | None = known["answer"]
+            answer: dict[str, Any] | None = known["answer"]
+            if fits(known.get("seal"), asked, answer):
                 return answer
         number = f"question_{len(self.pending) + 1}"
         self.pending.append({"id": number, "kind": "question", **asked})

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.files import write_whole
+from mcp_ghost.files import PRIVATE, write_whole
 from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.pausing.approval import checked_decisions
 from mcp_ghost.run.pausing.ledger import Ledger
@@ -31,7 +31,7 @@ class Standing:
     ) -> None:
         self.finish_reason: str | None = None
         """Of the latest reply."""
-        self.ledger = Ledger(self.keep)
+        self.ledger = Ledger(self.keep, account.clean)
         self._user_prompt = user_prompt
         self._messages = conversation.messages
         self._memory = conversation.memory
@@ -56,7 +56,7 @@ class Standing:
             if entry["id"] in decided and entry["kind"] == "question":
                 self._questions.answer(entry, decided[entry["id"]])
             elif entry["id"] in decided:
-                self.ledger.decisions[entry["id"]] = decided[entry["id"]]
+                self.ledger.decide(entry, decided[entry["id"]])
 
     def state(self, pending: Sequence[dict[str, Any]] = ()) -> State:
         """As plain values; ``pending`` is what the run waits for."""
@@ -81,7 +81,7 @@ class Standing:
             return
         text = json.dumps(self.state(pending).to_dict(), ensure_ascii=False)
         try:
-            await asyncio.to_thread(write_whole, self._checkpoint, text, mode=0o600)
+            await asyncio.to_thread(write_whole, self._checkpoint, text, mode=PRIVATE)
         except OSError as error:
             why = f"{self._checkpoint}: {error.strerror}"
             raise RunStoppedError(f"the checkpoint cannot be written: {why}") from error

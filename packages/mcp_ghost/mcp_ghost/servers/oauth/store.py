@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,12 +17,11 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
-from mcp_ghost.files import write_whole
+from mcp_ghost.files import PRIVATE, data_folder, write_whole
 
 if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
 
-_OWNER_ONLY = 0o600
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 
 
@@ -123,7 +121,7 @@ class Store(TokenStorage):
     def _write(self, **fields: Any) -> None:  # noqa: ANN401 - those of Kept
         self.kept = self.kept.model_copy(update={"server": self._shown, **fields})
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(self._path, self.kept.model_dump_json(exclude_none=True), mode=_OWNER_ONLY)
+        write_whole(self._path, self.kept.model_dump_json(exclude_none=True), mode=PRIVATE)
 
 
 def secret_method(metadata: OAuthMetadata | None) -> str:
@@ -134,5 +132,4 @@ def secret_method(metadata: OAuthMetadata | None) -> str:
 
 def folder() -> Path:
     """Where they are kept."""
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "mcp_ghost" / "oauth"
+    return data_folder() / "oauth"
