@@ -11,6 +11,7 @@ from platformdirs import user_cache_path
 
 from game_interface.catalogue import game_file, known_games, story_folders
 from game_interface.errors import StoryDownloadError, StoryFormatError, StoryNotFoundError
+from mcp_ghost.files import open_regular
 from mcp_ghost.text import did_you_mean, one_line
 from stories.container import MAX_STORY_BYTES, open_story_file
 from stories.download import (
@@ -166,7 +167,7 @@ def load_story(path: Path, *, name: str | None = None, address: str = "") -> Sto
 
 
 def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with os.fdopen(open_regular(path, follow=True), "rb") as file:
         data = file.read(MAX_STORY_BYTES + 1)
     if len(data) > MAX_STORY_BYTES:
         raise StoryFormatError(f"it has more than {MAX_STORY_BYTES >> 20} MiB")

@@ -6,11 +6,12 @@ written is as good as none.
 
 import hashlib
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from mcp_ghost.files import write_whole
+from mcp_ghost.files import PRIVATE, open_regular, write_whole
 from mcp_ghost.results import JSONObject
 from session.version import code_digest
 from viewer.turns import encoded
@@ -50,12 +51,13 @@ class Summaries:
         self._known = known
         with suppress(OSError):  # a folder of somebody else, a full disk: read again next time
             body = encoded(known)
-            write_whole(self._file, _head(body) + b"\n" + body)
+            write_whole(self._file, _head(body) + b"\n" + body, mode=PRIVATE)
 
 
 def _read(file: Path) -> dict[str, Remembered]:
     try:
-        head, _, body = file.read_bytes().partition(b"\n")
+        with os.fdopen(open_regular(file), "rb") as reading:
+            head, _, body = reading.read().partition(b"\n")
         if head != _head(body):
             return {}
         kept = json.loads(body)

@@ -22,7 +22,6 @@ from game_interface.errors import (
     InvalidCommandError,
     SnapshotError,
 )
-from mcp_ghost.redact import names_a_secret
 from mcp_ghost.servers import reaper
 from mcp_ghost.text import one_line
 from stories.memory import StoryImage
@@ -33,6 +32,16 @@ MEMORY_BYTES = 2**30
 """The process limits itself to that, where the operating system can."""
 _ANSWER_BYTES = 2**23
 _CHUNK = 2**16
+_NEEDED = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+)
+"""Variables of the program that the process gets: no address with a password, no key."""
 _SHOWN_CHARACTERS = 200
 
 
@@ -155,7 +164,7 @@ class _Process:
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
                 env={
-                    **{key: it for key, it in os.environ.items() if not names_a_secret(key)},
+                    **{key: os.environ[key] for key in _NEEDED if key in os.environ},
                     "OPENBLAS_NUM_THREADS": "1",  # each thread of its arrays takes memory
                     "PYTHONPATH": os.pathsep.join(filter(None, (root, path))),
                 },

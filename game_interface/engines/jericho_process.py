@@ -43,6 +43,7 @@ class _Story:
     def __init__(self, data: str, folder: str) -> None:
         story = base64.b64decode(data)
         self._early = story[0] <= 3
+        self._size = len(story)
         path = Path(folder) / f"story.z{story[0]}"
         # One byte of padding: Jericho must not recognise the file, for what it does to the text of
         # games that it knows loses the first line of the opening.
@@ -70,8 +71,25 @@ class _Story:
         memoryview(ram)[:] = base64.b64decode(memory)
         memoryview(old_stack)[:] = base64.b64decode(stack)
         scalars = [int(rest[name]) for name in _SCALARS]
+        self._check(base64.b64decode(stack), *scalars)
         self._env.set_state((ram, old_stack, *scalars, rest["rng"], b""))
         return {}
+
+    def _check(self, stack: bytes, pc: int, sp: int, fp: int, frames: int, opcode: int) -> None:
+        """Refuse what would lead the interpreter, which believes it, out of its own memory.
+
+        Each call's frame (Frotz, process.c) has the place of the caller's, and where to go on.
+        """
+        words = memoryview(stack).cast("H")
+        is_inside = 0 <= pc < self._size and 0 <= sp <= fp <= len(words) and 0 <= opcode < 256
+        if not is_inside or not 0 <= frames <= len(words) // 4:
+            raise ValueError("its place in the story is outside of it")
+        for _ in range(frames):
+            if fp + 3 >= len(words) or not fp < words[fp + 1] + 1 <= len(words):
+                raise ValueError("its calls lead out of the stack")
+            if words[fp + 3] << 9 | words[fp + 2] >= self._size:
+                raise ValueError("its calls lead out of the story")
+            fp = words[fp + 1] + 1
 
     def _moment(self, text: str) -> dict[str, Any]:
         status = _STATUS_LINES if self._early else _STATUS_LINE_BEHIND

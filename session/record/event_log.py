@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mcp_ghost.files import open_regular
 from mcp_ghost.redact import Redactor
 from session.events import event_fields
 from session.record.request_deltas import GrowingText, RequestDeltas
@@ -52,7 +53,7 @@ class EventLog(logging.Handler):
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / EVENTS_FILE
         self._redactor = Redactor(secrets)
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = open_regular(self.path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

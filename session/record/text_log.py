@@ -5,6 +5,7 @@ Tool calls and problems are lines such as ``[INFO] Turn 15 Iteration 1: Agent ca
 
 import io
 import logging
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from mcp_ghost.cli.screen import Screen
+from mcp_ghost.files import open_regular
 from mcp_ghost.redact import Redactor
 from mcp_ghost.text import harmless
 from session.events import event_fields
@@ -35,6 +37,11 @@ class EpisodeLog(logging.FileHandler):
         self._so_far = StorySoFar(folder)
         screen = Screen(Console(file=self._text, color_system=None, width=100), live=False)
         self._display = EpisodeDisplay(screen, self._so_far, whole=True)
+
+    def _open(self) -> io.TextIOWrapper:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        file = open_regular(Path(self.baseFilename), flags)
+        return open(file, "a", encoding=self.encoding, errors=self.errors)  # noqa: PTH123
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Leave out progress, and what says nothing to a reader but is whole in the event log."""

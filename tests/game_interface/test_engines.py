@@ -1,5 +1,6 @@
 """Both engines behind one interface: clean text, honest ends, no damage from a failure."""
 
+import json
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,12 +9,14 @@ import pytest
 
 from game_interface import open_game
 from game_interface.engines.engine import EngineName
+from game_interface.engines.jericho_engine import JerichoEngine
 from game_interface.errors import (
     EngineError,
     EngineUnavailableError,
     GameOverError,
     InvalidCommandError,
 )
+from game_interface.story import find_story
 from tests.support.games import ENGINES, bundled_solution, needs_jericho, started, written
 from tests.support.tiny_story import QUIT, SHOW_STATUS, build, loop, say
 
@@ -107,3 +110,34 @@ def test_closing_twice_does_no_harm(engine: EngineName) -> None:
 
     game.close()
     game.close()
+
+
+@needs_jericho
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"pc": 2**30},
+        {"pc": -(2**20)},
+        {"fp": 10**8},
+        {"sp": 10**7},
+        {"sp": -1},
+        {"frames": 10**6},
+        {"frames": 900},
+        {"opcode": 10**6},
+    ],
+)
+def test_a_state_that_leads_out_of_the_interpreters_memory_never_reaches_it(
+    changed: dict[str, int],
+) -> None:
+    image = find_story("bundled").require_image("Jericho")
+    engine = JerichoEngine(image, 10.0)
+    try:
+        state = engine.step(engine.start(1).state, "look").state
+        text, _, data = state.partition(b"\n")
+        head = json.loads(text)
+        head["rest"] |= changed
+        with pytest.raises(EngineError, match=r"out of the|outside of it"):
+            engine.step(json.dumps(head).encode() + b"\n" + data, "look")
+        assert "Landing Stage" in engine.step(state, "look").text
+    finally:
+        engine.close()

@@ -55,7 +55,9 @@ def test_the_agent_plays_an_environment_that_tells_nothing_and_nothing_becomes_0
     assert {(turn.scored, turn.died, turn.snapshot) for turn in whole.turns} == {(None, None, "")}
     end = whole.end
     assert (end["reason"], end["score"], end["deaths"]) == ("game_over", None, None)
-    assert replay(whole.folder).turns == len(WAY)
+    with pytest.raises(ConfigurationError, match="whose module would be imported"):
+        replay(whole.folder)
+    assert replay(whole.folder, story=SILENT).turns == len(WAY)
 
 
 def test_what_an_environment_tells_is_known(tmp_path: Path) -> None:

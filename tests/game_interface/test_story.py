@@ -1,5 +1,6 @@
 """Stories are found by name or path; where one cannot be had, the error says what to do."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,11 @@ def test_a_file_that_is_not_a_story_is_an_error_that_names_the_file(tmp_path: Pa
         open_game(path)
 
 
-def test_a_file_without_end_is_an_error_too() -> None:
-    with pytest.raises(StoryFormatError, match="more than 32 MiB"):
-        open_game("/dev/zero")
+def test_a_pipe_or_a_device_is_an_error_that_nobody_waits_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.z5")
+    for path in ("/dev/zero", str(tmp_path / "pipe.z5")):
+        with pytest.raises(StoryNotFoundError, match="not a regular file"):
+            open_game(path)
 
 
 def test_zork_1_that_cannot_be_had_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:

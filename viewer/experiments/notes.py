@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mcp_ghost.files import write_whole
+from mcp_ghost.files import open_regular, write_whole
 from mcp_ghost.results import JSONObject, jsonable
 from mcp_ghost.text import counted, harmless
 
@@ -129,7 +129,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _read(file: Path) -> _Written:
     try:
-        with file.open("rb") as reading:
+        with os.fdopen(open_regular(file), "rb") as reading:
             text = reading.read(MOST_BYTES + 1)
         if len(text) > MOST_BYTES:
             raise NotesError(f"{file} has more than {MOST_BYTES:,} bytes: move it away.")

@@ -5,8 +5,10 @@ What a program that was killed left unfinished, the next one that writes the fil
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
+import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,6 +25,25 @@ import fcntl
 
 PRIVATE = 0o600
 """The mode of files that hold prompts, results, tokens, or else what only its owner may read."""
+
+
+def open_regular(
+    path: Path, flags: int = os.O_RDONLY, mode: int = PRIVATE, *, follow: bool = False
+) -> int:
+    """Open a file that others may have made; a link is opened only if ``follow``.
+
+    Raises:
+        OSError: It is no regular file; nobody waits for the other end of a pipe.
+    """
+    flags |= os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags, mode)
+    kind = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(kind):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def data_folder() -> Path:

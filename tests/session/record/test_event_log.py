@@ -229,3 +229,20 @@ def test_a_program_without_standard_input_keeps_a_record(
     log_event(logger, logging.INFO, "", "after the end")
     assert [event["event_type"] for event in read_events(folder)] == ["a"]
     assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "episode.log"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_nothing_is_written_through_what_somebody_put_in_the_place_of_a_log(
+    name: str, kind: str, tmp_path: Path
+) -> None:
+    folder, target = tmp_path / "shared", tmp_path / "target"
+    folder.mkdir()
+    target.write_text("mine")
+    if kind == "link":
+        (folder / name).symlink_to(target)
+    else:
+        os.mkfifo(folder / name)
+    with pytest.raises(OSError, match=name):
+        (EventLog if name == "events.jsonl" else EpisodeLog)(folder)
+    assert target.read_text() == "mine"

@@ -11,7 +11,7 @@ import termios
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_ghost.picture import LINE_END, lines, picture, word
+from mcp_ghost.cli.picture import LINE_END, lines, picture, word
 from mcp_ghost.redact import names_a_secret
 from mcp_ghost.text import counted
 from mcp_ghost.toolset import Allowed

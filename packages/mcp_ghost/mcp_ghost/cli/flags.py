@@ -143,9 +143,10 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     replay.add_argument(
         "--servers",
         choices=("live", "recorded"),
-        default="live",
-        help="start the servers (live, the default), or give their recorded results",
+        default="recorded",
+        help="give the recorded results (the default), or start the servers of --config (live)",
     )
+    add_flags(replay, "--config FILE  with --servers live: the MCP servers to start")
     return parser.parse_args(arguments, Flags())
 
 

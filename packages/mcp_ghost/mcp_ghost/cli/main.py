@@ -112,8 +112,14 @@ def _replay(flags: Flags, _: Interruption) -> int:
     from mcp_ghost.golden import compare_golden, load_golden, replay_golden
 
     golden = load_golden(flags.file)
+    if (flags.servers == "live") != (flags.config is not None):
+        raise ValueError(
+            "--servers live starts the servers that --config FILE names, never those of a golden: "
+            "give both or neither."
+        )
+    live: dict[str, Any] = {"server_config": flags.config} if flags.config else {}
     try:
-        result = asyncio.run(replay_golden(golden, servers=flags.servers))
+        result = asyncio.run(replay_golden(golden, servers=flags.servers, **live))
     except GoldenExhaustedError as error:
         complain(PROGRAM, str(error))
         return FAILED

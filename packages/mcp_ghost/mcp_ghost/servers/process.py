@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import sys
 import termios
@@ -41,20 +42,42 @@ NEEDED_BY_ALL = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """What the SDK passes on, too; no process does well without."""
 
 
+_OWN_KEY = re.compile(
+    "(?:OPENROUTER|OPENAI|ANTHROPIC|GOOGLE|GEMINI|ZORKGPT_CLIENT)_API_KEY"
+    "|LANGFUSE_(?:SECRET|PUBLIC)_KEY"
+)
+_OWN_ADDRESS = re.compile("(?:MOVIE_|ZORKGPT_STORAGE_)DATABASE_URL|(?i:(?:https?|all)_proxy)")
+
+
 def child_environment(
     configured: Mapping[str, str] | None, inherit: bool | Sequence[str] = True
 ) -> dict[str, str]:
     """The system environment with ``configured`` on top.
 
-    All of it is inherited, or with False only ``NEEDED_BY_ALL``, or these and the names given.
+    All of it is inherited but what ``withheld`` names, or with False only ``NEEDED_BY_ALL``, or
+    these and the names given.
     PATH starts with this interpreter's folder, so that "python" and tools installed beside it are
     found without an activated environment; a configured PATH is left as it is.
     """
     here = str(Path(sys.executable).parent)
     path = os.pathsep.join([here, os.environ.get("PATH", os.defpath)])
-    names = os.environ if inherit is True else {*NEEDED_BY_ALL, *(inherit or ())}
+    every = os.environ.keys() - {*withheld()}
+    names = every if inherit is True else {*NEEDED_BY_ALL, *(inherit or ())}
     inherited = {name: value for name, value in os.environ.items() if name in names}
     return {**inherited, "PATH": path, **(configured or {})}
+
+
+def withheld() -> list[str]:
+    """The variables that a server gets only if its entry names them: this program's own secrets.
+
+    Of addresses of databases and proxies, these are the ones with a password.
+    """
+    return sorted(
+        name
+        for name, value in os.environ.items()
+        if _OWN_KEY.fullmatch(name)
+        or (_OWN_ADDRESS.fullmatch(name) and re.search(r"://[^/@]*:[^/@]+@", value))
+    )
 
 
 class ServerProcess:

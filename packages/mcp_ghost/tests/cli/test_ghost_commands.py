@@ -123,14 +123,32 @@ def test_a_run_is_recorded_and_replayed_and_what_has_changed_is_said(
     with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:  # type: ignore[arg-type]
         asked = ["run", *chat(model, provider)[1:], "--prompt", "How many?", "--record", "g.json"]
         assert ghost.run(*asked).returncode == 0
-    done = ghost.run("replay", "g.json")
+    live = ("--servers", "live", "--config", "servers.json")
+    done = ghost.run("replay", "g.json", *live)
     assert (done.returncode, done.stdout) == (0, "g.json: the same\n"), done.stderr
     (tmp_path / "notes" / "new").write_text("another note")
-    done = ghost.run("replay", "g.json")
+    done = ghost.run("replay", "g.json", *live)
     assert done.returncode == 1
     assert done.stdout.startswith("request 2: message 4, result of mcp_ghost_notes_count.")
-    done = ghost.run("replay", "g.json", "--servers", "recorded")
+    done = ghost.run("replay", "g.json")
     assert (done.returncode, done.stdout) == (0, "g.json: the same\n"), done.stderr
+
+
+def test_a_golden_names_no_server_that_a_replay_starts(ghost: Program, tmp_path: Path) -> None:
+    with ModelServer([tool_reply([("notes.count", {})]), "None."]) as model:
+        asked = ["run", *chat(model)[1:], "--prompt", "How many?", "--record", "g.json"]
+        assert ghost.run(*asked).returncode == 0
+    golden = json.loads((tmp_path / "g.json").read_text())
+    attack = {"command": "sh", "args": ["-c", "touch run"]}
+    golden["input"]["server_config"] = {"mcpServers": {"notes": attack}}
+    (tmp_path / "g.json").write_text(json.dumps(golden))
+    assert ghost.run("replay", "g.json").stdout == "g.json: the same\n"
+    refused = ghost.run("replay", "g.json", "--servers", "live")
+    assert refused.returncode == 2
+    assert "never those of a golden" in refused.stderr
+    live = ghost.run("replay", "g.json", "--servers", "live", "--config", "servers.json")
+    assert live.stdout == "g.json: the same\n"
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_version_is_told(ghost: Program) -> None:

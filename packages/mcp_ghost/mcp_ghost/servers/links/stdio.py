@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from mcp_ghost.servers.diagnosis import death_message, startup_message
-from mcp_ghost.servers.process import POLITE_GRACE, ServerProcess, child_environment
+from mcp_ghost.servers.process import POLITE_GRACE, ServerProcess, child_environment, withheld
 from mcp_ghost.servers.protocol.revision import HANDSHAKE, Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.links.stdio_streams import Incoming, Outgoing
 
+_logger = logging.getLogger(__name__)
 _UNREADY_GRACE = 0.2
 """Seconds for the exit of a server that never answered; it has nothing to finish."""
 
@@ -61,6 +64,9 @@ class StdioLink:
         """Run the process for as long as the context; once ``ready`` it may end politely."""
         config = self._config.resolved(server=self._name)
         self._environment = child_environment(config.env, config.inherit_env)
+        kept = [name for name in withheld() if name not in self._environment]
+        if kept and config.inherit_env is True:
+            _say_once(", ".join(kept))
         command = [config.command or "", *config.args]
         most_bytes = config.max_message_bytes
         self.process = await ServerProcess.start(command, self._environment, config.cwd, most_bytes)
@@ -90,3 +96,8 @@ class StdioLink:
         """What to tell callers once the server is gone."""
         assert self.process is not None  # noqa: S101 - only what was connected can be gone
         return self._redactor.words(await death_message(self._name, self.process))
+
+
+@cache
+def _say_once(names: str) -> None:
+    _logger.warning("MCP servers do not get %s, unless their entry names it in 'env'.", names)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_ghost.picture import lines, picture, word
+from mcp_ghost.cli.picture import lines, picture, word
 
 HOSTILE = [
     *("a", "b", " ", "  ", "\n", "\r", "\t", "\x1b[8m", "\x00", "\\n", "\\", '"', "…", "—", "⏎"),
