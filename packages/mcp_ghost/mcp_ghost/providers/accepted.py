@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.providers.refusal import fields_of, is_elsewhere, names, other_name, other_value
 
 if TYPE_CHECKING:
-    from mcp_ghost.errors import LLMStatusError
+    from mcp_ghost.errors import LLMConnectionError, LLMStatusError
     from mcp_ghost.providers.common import Wire
     from mcp_ghost.results import JSONObject
 
@@ -54,6 +54,7 @@ _WANTS_TOOLS = re.compile(
 )
 # Mistral, and vLLM with its models: "must be a-z, A-Z, 0-9, with a length of 9".
 _WANTS_SHORT_IDS = re.compile(r"a-z, A-Z, 0-9,? (?:and|with a) length", re.I)
+_HUNG_UP = "without sending a response"
 _MENTIONS = {
     # DeepSeek and Groq know no schemas. "Requested parameters" is what OpenRouter calls them when
     # no provider of the model knows any.
@@ -191,6 +192,16 @@ class Accepted:
         if other and not is_offer:  # neither will do: the next call begins anew
             self.wire, self.left = None, frozenset()
         return {"reasoning_effort": "with reasoning_effort 'none' beside tools"} if is_offer else {}
+
+    def turn_from_silence(self, path: str, error: LLMConnectionError) -> bool:
+        """Turn to chat where a request on the other wire is hung up on.
+
+        So does what stands in for OpenAI and does not know that address.
+        """
+        if not path.endswith("/responses") or self.left or _HUNG_UP not in str(error):
+            return False
+        self.left, self.wire = frozenset({"responses"}), "chat"
+        return True
 
     def learn(self, payload: JSONObject, error: LLMStatusError) -> dict[str, str]:
         """Take in what ``error`` refuses of ``payload``: fields, and how they are sent from now on.

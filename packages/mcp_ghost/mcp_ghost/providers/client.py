@@ -13,7 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from mcp_ghost.env_file import setting
-from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnreachableError
+from mcp_ghost.errors import (
+    LLMConnectionError,
+    LLMError,
+    LLMReplyError,
+    LLMStatusError,
+    LLMUnreachableError,
+)
 from mcp_ghost.media import has_images, without_images
 from mcp_ghost.messages import Usage, assistant_message, without_state
 from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images, refuses_state
@@ -273,6 +279,12 @@ class ProviderClient:
                 call.goes_out(payload, wire.payload)
                 try:
                     return await self._retried(transport, replace(wire, payload=payload), call)
+                except LLMConnectionError as error:
+                    may_turn = self._wire == "auto" and not self._was_answered
+                    if not may_turn or not accepted.turn_from_silence(wire.path, error):
+                        raise
+                    self._log_refused({"wire": "on the chat wire"}, error, model)
+                    wire = self._encoded(call, headers)
                 except LLMStatusError as error:
                     if self._leave_out(self._named_tools(call.request, error), error, model):
                         wire = self._encoded(call, headers)

@@ -12,6 +12,7 @@ from mcp_ghost.messages import Message, assistant_message, tool_message
 from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.common import tool_names
 from mcp_ghost.providers.registry import get_provider
+from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, error_reply
 from mcp_ghost.testing.rules import signature
 from tests.support.conversations import READ, SYSTEM, USER, asked, call, exchange
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse
 
 OPENAI = get_provider("openai")
+ONCE = RetryPolicy(max_attempts=1)
 PNG = "data:image/png;base64,iVBORw0KGgo="
 SHOWN = {"type": "image_url", "image_url": {"url": PNG}}
 SENT_IMAGE = {"type": "input_image", "image_url": PNG, "detail": "auto"}
@@ -369,6 +371,17 @@ def test_another_refusal_is_not_followed(
     with OneWire(refused, words, status) as server, pytest.raises(LLMStatusError):
         asked_of(server, at_home=at_home)
     assert server.paths == [refused]
+
+
+def test_a_stand_in_that_hangs_up_on_responses_is_asked_by_chat() -> None:
+    def script(request: ModelRequest) -> Reply:
+        return Reply(drop=True) if "input" in request.body else content_reply("Fine.")
+
+    with ModelServer(script, dialect="openai") as server:
+        given: dict[str, Any] = {"transport": server.async_transport(), "retry": ONCE}
+        client = get_llm_client("openai", KEY, "m", **given)
+        assert [ask(client).content for _ in range(2)] == ["Fine."] * 2
+    assert ["input" in request.body for request in server.requests] == [True, False, False]
 
 
 def test_the_wire_that_was_chosen_is_not_left() -> None:
