@@ -136,7 +136,7 @@ def test_a_dead_server_ends_the_loop_with_a_forced_answer(
     dialect: ServerDialect, journal: Journal
 ) -> None:
     script = [tool_reply([ECHO, (f"{NAME}.die", {}), ECHO]), action_reply("go north")]
-    with Player(script, journal, dialect=dialect) as player:
+    with Player(script, journal, dialect=dialect, llm_wire="chat") as player:
         assert player.play()["action"] == "go north"
     _, died, skipped = player.answers()
     assert "exited with status 7" in died["error"]
@@ -239,7 +239,8 @@ def test_at_the_limit_the_answer_is_forced_without_tools_and_with_the_schema(
     def never_satisfied(request: ModelRequest) -> Reply:
         return tool_reply([ECHO]) if request.tool_names else action_reply("go north")
 
-    with Player(never_satisfied, journal, dialect=dialect, mcp_max_tool_iterations=3) as player:
+    options = {"mcp_max_tool_iterations": 3, "llm_wire": "chat"}
+    with Player(never_satisfied, journal, dialect=dialect, **options) as player:
         assert player.play()["action"] == "go north"
     assert len(journal.calls) == 3
     assert len(player.model.requests) == 4

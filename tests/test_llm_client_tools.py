@@ -17,6 +17,7 @@ from llm_client import (
 )
 from mcp_ghost.errors import LLMStatusError, MCPError
 from mcp_ghost.messages import Message, assistant_message, tool_message
+from mcp_ghost.providers.common import WireChoice
 from mcp_ghost.testing import (
     ModelRequest,
     ModelServer,
@@ -85,7 +86,7 @@ def test_tools_go_out_in_openai_format_and_calls_come_back_decoded(
 ) -> None:
     script = [tool_reply([("thoughtbox.think", {"thought": "é"})], "I wonder.")]
     with ModelServer(script, dialect=dialect) as server:
-        response = provider(server, dialect).chat_completions_create(
+        response = provider(server, dialect, llm_wire="chat").chat_completions_create(
             "gpt-4.1", start(), tools=[THINK], tool_choice="auto"
         )
     sent = server.requests[0].body
@@ -100,6 +101,16 @@ def test_tools_go_out_in_openai_format_and_calls_come_back_decoded(
     assert call.type == "function"
     assert call.function.name == "thoughtbox.think"
     assert json.loads(call.function.arguments) == {"thought": "é"}
+
+
+@pytest.mark.parametrize(
+    ("wire", "field"), [("chat", "messages"), ("responses", "input"), ("auto", "input")]
+)
+def test_requests_go_out_on_the_wire_that_is_set(wire: WireChoice, field: str) -> None:
+    with ModelServer(["go north"], dialect="openai") as server:
+        client = provider(server, "openai", llm_wire=wire)
+        assert client.chat_completions_create("gpt-4.1", start()).content == "go north"
+    assert field in server.requests[0].body
 
 
 def test_an_answer_has_no_tool_calls() -> None:
@@ -141,7 +152,7 @@ def test_the_forced_final_request_suits_every_provider(dialect: ServerDialect) -
     messages += [{"role": "user", "content": "Give your final action."}]
     for options in ({"known_tools": [THINK]}, {}):
         with ModelServer(["{}"], dialect=dialect) as server:
-            provider(server, dialect).chat_completions_create(
+            provider(server, dialect, llm_wire="chat").chat_completions_create(
                 "gpt-4.1",
                 messages,
                 tools=None,

@@ -34,6 +34,7 @@ SHOWN_BY = {
     "client_base_url": "test_a_password_in_the_base_url_reaches_the_server_but_no_file",
     "client_api_key": "test_a_key_of_its_own_goes_to_any_endpoint",
     "provider": "test_each_wire_is_played_through",
+    "llm_wire": "test_requests_go_out_on_the_wire_that_is_set",
     "client_timeout_seconds": "test_a_slow_answer_is_given_up_and_asked_for_again",
     "retry_max_attempts": "test_attempts_are_limited",
     "retry_initial_delay": "test_waits_between_attempts_are_as_configured",

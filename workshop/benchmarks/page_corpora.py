@@ -1,10 +1,11 @@
-"""How well pages of other people's corpora are read, which are fetched by hand.
+r"""How well pages of other people's corpora are read, which are fetched by hand.
 
     git clone https://github.com/scrapinghub/article-extraction-benchmark
     git clone https://github.com/adbar/trafilatura
     git clone https://github.com/mozilla/readability
     uv run --group check python -m workshop.benchmarks.page_corpora \
-        --scrapinghub article-extraction-benchmark --trafilatura trafilatura --mozilla readability
+        --scrapinghub article-extraction-benchmark \
+        --trafilatura trafilatura --mozilla readability
 
 The first is measured as its own `evaluate.py` measures, without what Markdown adds; of the second,
 the phrases of its `evaldata.json` are sought, and authors and dates compared; of the third, words

@@ -2,7 +2,7 @@
 
 The same refusal has many forms: OpenAI's "Unsupported parameter: 'x'" with a ``param``, Pydantic's
 "Extra inputs are not permitted" (Anthropic, Mistral, vLLM), Google's "Unknown name", LiteLLM's list
-of parameters. Sources are the error pages of each provider and the ranges in their references.
+of parameters. No provider documents all of its wordings, so new ones are to be expected.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ SAID = {
     "long": TOO_LONG,
     "values": f"of more than {MOST_VALUES:,} values",
     "nested": "malformed reply: recursion limit exceeded",
-    "not UTF-8": "malformed reply: invalid unicode code point",
+    "not UTF-8": "\N{REPLACEMENT CHARACTER}",
     "digits": "malformed reply: number out of range",
 }
 

@@ -33,7 +33,7 @@ SHOWN = (
     "<img src=x",
     "red ␇bell ⟨RLO⟩evil⟨PDF⟩",
     "⟨ZWSP⟩zero",
-    "?lone",
+    "\N{REPLACEMENT CHARACTER}lone",
 )
 END = "the very end"
 LARGE = 5_000_000
