@@ -404,8 +404,8 @@ def _no_tools(model: str, *said: str) -> MCPError:
         *said,
         "Please either:",
         "  1. Set mcp.enabled = false in pyproject.toml, or",
-        "     play with --no-mcp, or",
         "  2. Use a compatible model (gpt-5.4, claude-sonnet-5-5, etc.)",
+        "To play once without tools, give --no-mcp.",
     )
     return MCPError("\n".join(lines))
 

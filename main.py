@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.cli.program import DONE, FAILED, INTERRUPTED, Errors, program
 from orchestration.parts import PARTS
 from players import PLAYERS
-from session.playing import USES_MODEL
 from terminal.flags import Flags, parse_flags
 
 if TYPE_CHECKING:
@@ -113,6 +112,7 @@ def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
     from game_interface import check_story
     from mcp_ghost.env_file import load_env_file
     from session.game_configuration import GameConfiguration
+    from session.playing import USES_MODEL
     from terminal.resume import find_episode
 
     config = GameConfiguration.at_hand(flags.config, **flags.settings())
@@ -214,6 +214,7 @@ def _play_episode(
 ) -> str | None:
     """Play one episode, add it to ``played``, and return why it ended."""
     from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+    from session.playing import USES_MODEL
     from session.record.summary import StorySoFar
     from terminal.view import TerminalView, Thoughts
 

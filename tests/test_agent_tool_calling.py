@@ -339,8 +339,8 @@ def test_a_model_without_tool_support_is_an_error_that_says_what_to_do(journal: 
         "Model 'deepseek/deepseek-r1' does not support tool calling.\n"
         "Please either:\n"
         "  1. Set mcp.enabled = false in pyproject.toml, or\n"
-        "     play with --no-mcp, or\n"
-        "  2. Use a compatible model (gpt-5.4, claude-sonnet-5-5, etc.)"
+        "  2. Use a compatible model (gpt-5.4, claude-sonnet-5-5, etc.)\n"
+        "To play once without tools, give --no-mcp."
     )
     assert player.model.requests == []
     assert journal.starts == []

@@ -455,7 +455,7 @@ def test_tools_for_a_model_that_takes_none_are_an_error_before_anything_is_sent(
         "Model 'deepseek-r1' does not support tool calling.\n"
         "Please either:\n"
         "  1. Set mcp.enabled = false in pyproject.toml, or\n"
-        "     play with --no-mcp, or\n"
-        "  2. Use a compatible model (gpt-5.4, claude-sonnet-5-5, etc.)"
+        "  2. Use a compatible model (gpt-5.4, claude-sonnet-5-5, etc.)\n"
+        "To play once without tools, give --no-mcp."
     )
     assert server.requests == []

@@ -125,7 +125,7 @@ def test_the_report_names_the_model_as_it_was_served_and_no_script(tmp_path: Pat
         "came from a-model-of-tuesday, according to their server (6 requests, 0 of"
         in (results["statement"])
     )
-    assert "script" not in results["statement"].replace("scripted at", "")
+    assert "script" not in results["statement"].replace("scripted", "")
     text = (evaluation.out / "results.md").read_text()
     assert f"(code {start['code'][:12]})" in text
     assert f"agent_full {start['prompts']['agent_full'][:12]}" in text

@@ -368,7 +368,7 @@ FIELDS = {
     "mcp_no_content": ({3, 4, 5}, {"iterations"}),
     "mcp_unexpected_state": ({3}, {"finish_reason", "iteration"}),
     "mcp_disabled_fallback": ({6}, set()),
-    "agent_parse_error": ({4}, {"raw_response"}),
+    "agent_parse_error": ({3, 4}, {"raw_response"}),
 }
 
 

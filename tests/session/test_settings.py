@@ -23,6 +23,7 @@ from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from session.game_state import GameState
 from session.knowledge import CarriedOver
+from shared_utils import EMBEDDED_MODEL_NAME
 from tests.game_interface.test_facts import profiled, tiny_world
 from tests.specification.test_faults import IMPOSSIBLE
 from tests.support.episodes import Played, all_text, configured, played, wanted
@@ -192,7 +193,9 @@ def test_waits_between_attempts_are_as_configured(
 def test_the_embedded_model_gets_the_configured_threads() -> None:
     client = LLMClient(GameConfiguration(local_threads=1, local_model_path=None))
     try:
-        client.chat_completions_create("m", [{"role": "user", "content": "?"}], max_tokens=1)
+        client.chat_completions_create(
+            EMBEDDED_MODEL_NAME, [{"role": "user", "content": "?"}], max_tokens=1
+        )
         me = Path(f"/proc/{os.getpid()}/task")
         children = " ".join(path.read_text() for path in me.glob("*/children")).split()
         commands = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]

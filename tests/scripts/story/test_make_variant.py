@@ -180,7 +180,9 @@ def test_the_program_writes_stories_that_are_known_by_their_profiles(
     assert make_variant.main(flags) == 0
     assert capsys.readouterr().out.count("\n") == 2
     assert sorted(file.name for file in stories.iterdir()) == [
-        f"fresh-{seed}.{kind}" for seed in (1, 2) for kind in ("profile.json", "z5")
+        f"fresh-{seed}.{kind}"
+        for seed in (1, 2)
+        for kind in ("achievements.tsv", "profile.json", "z5")
     ]
     assert (solutions / "fresh-2.txt").read_text().splitlines() == made(2).walkthrough
     with started(stories / "fresh-1.z5") as game:

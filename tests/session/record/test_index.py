@@ -77,12 +77,12 @@ def test_a_damaged_line_is_told_and_the_rest_goes_on(log: Path, damage: bytes) -
     assert whole.entry == parse(json.loads(line(1)))
 
 
-def test_half_a_character_becomes_a_question_mark(log: Path) -> None:
+def test_half_a_character_becomes_one_that_can_be_written(log: Path) -> None:
     index = LogIndex(log)
     list(index.read_new())
     append(log.parent, b'{"event_type": "notice", "message": "a\\ud800b"}\n')
     (odd,) = index.read_new()
-    assert odd.entry == parse({"event_type": "notice", "message": "a?b"})
+    assert odd.entry == parse({"event_type": "notice", "message": "a\N{REPLACEMENT CHARACTER}b"})
 
 
 def test_a_log_that_was_replaced_cut_or_written_anew_is_told_from_one_that_grew(log: Path) -> None:

@@ -298,7 +298,11 @@ def test_text_that_could_do_harm_comes_as_data(client: httpx2.Client, workdir: P
     answer = client.get("data/hostile/turns/0.json")
     assert answer.headers["content-type"] == "application/json"
     turn = json.loads(answer.content, parse_constant=pytest.fail)[0]
-    assert turn["thinking"] == turn["tools"][0]["result"] == hostile.replace("\ud800", "?")
+    assert (
+        turn["thinking"]
+        == turn["tools"][0]["result"]
+        == hostile.replace("\ud800", "\N{REPLACEMENT CHARACTER}")
+    )
     assert client.get("data/hostile/episode.json").status_code == 200
 
 

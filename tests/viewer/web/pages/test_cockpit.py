@@ -93,7 +93,7 @@ def test_a_page_opened_before_its_game_waits_and_says_when_the_program_stops(
 ) -> None:
     beside(lambda: recorded(tmp_path, "earlier"))
     cockpit, port = Cockpit(), free_port()
-    with opened(browser, "about:blank", forgiven="ERR_") as page:
+    with opened(browser, "about:blank", forgiven="Failed to load resource") as page:
         with watching(tmp_path, port, False, episode="latest", cockpit=cockpit) as address:
             page.goto(address)
             told = page.locator("#main [role=status]")
