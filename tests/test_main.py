@@ -280,6 +280,7 @@ def test_a_tool_server_that_cannot_start_ends_with_1_and_names_the_log(
     assert f"Log: game_files/episodes/{program.episodes()[0].name}/episode.log" in played.stderr
 
 
+@pytest.mark.soak
 def test_a_full_disk_ends_with_1_keeps_what_was_played_and_says_how_to_go_on(
     program: Program, model: ModelServer
 ) -> None:

@@ -89,6 +89,7 @@ def from_scratch(workdir: Path, tmp_path: Path) -> Rows:
     return rebuilt(workdir, f"sqlite:///{tmp_path}/scratch.db")
 
 
+@pytest.mark.soak
 def test_eight_processes_at_once_lose_nothing(tmp_path: Path, url: str | None) -> None:
     workdir = tmp_path / "game_files"
     with Learners(workdir, url, 12) as learners:

@@ -152,6 +152,7 @@ def test_a_closed_pipe_ends_it_without_a_word(viewer: Program) -> None:
     assert (process.returncode, errors) == (141, "")
 
 
+@pytest.mark.soak
 def test_without_matplotlib_it_says_in_a_line_how_to_get_it(viewer: Program) -> None:
     (viewer.folder / "matplotlib.py").write_text("raise ModuleNotFoundError")
     viewer.warm = ()

@@ -15,6 +15,7 @@ from tests.support.episodes import answer, played
 pytestmark = pytest.mark.mcp
 
 
+@pytest.mark.soak
 def test_branches_of_an_episode_are_played_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,7 @@ def test_the_same_chain_is_recorded_on_all_providers() -> None:
     assert all(chain == chains[0] for chain in chains)
 
 
+@pytest.mark.soak
 def test_recording_is_left_out_unless_it_is_asked_for() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     target = f"{__file__}::test_record_a_scripted_model"

@@ -196,6 +196,7 @@ def test_a_forgotten_close_is_made_up_for_when_the_loop_ends(tmp_path: Path) -> 
     assert not is_running(pids(log)[0])
 
 
+@pytest.mark.soak
 def test_forty_loops_leave_no_descriptor_thread_or_process(tmp_path: Path) -> None:
     log = tmp_path / "log"
     config = faulty(SERVER_LOG=str(log))

@@ -91,7 +91,7 @@ def _parsed(text: str) -> HtmlElement:
 
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     try:  # what follows </body> is shown by browsers, and left out by lxml
-        html = _END.sub("", _CONTROLS.sub("", text)).encode()
+        html = _END.sub("", _CONTROLS.sub("", text.replace("\f", " "))).encode()
         tree = document_fromstring(html, parser=parser)
     except ParserError:  # it holds nothing
         return document_fromstring(b"<p>")

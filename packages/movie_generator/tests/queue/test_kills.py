@@ -175,6 +175,7 @@ def killed(
     return asked_again(model, dead, first)
 
 
+@pytest.mark.soak
 def test_after_a_few_kills_no_stored_answer_was_asked_for_again(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'jobs.db'}"
     count = killed(tmp_path, url, kills=4, jobs=4, agent=False, seconds=0.05)

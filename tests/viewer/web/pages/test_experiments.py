@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 expect.set_options(timeout=PATIENCE)
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.soak]
 MODELS = ("birch/small", "cedar/tiny")
 SEEDS = 5
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 expect.set_options(timeout=PATIENCE)
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.soak]
 PLAYERS = ("first-exit", "random")
 TURNS = 6
 
