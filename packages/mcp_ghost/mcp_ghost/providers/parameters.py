@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import json
 import logging
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar, TypeVarTuple
@@ -192,8 +191,9 @@ class _Reader:
         if key in _WORDS:
             return {key: _plain(value)} if isinstance(value, str) and value else {}
         if key in _COUNTS:
-            fits = _is_number(value) and value == int(value) and 0 <= value <= self._taken.longest
-            return {key: int(value)} if fits else {}  # type: ignore[call-overload]  # it is one
+            if not _is_number(value) or value != int(value):
+                return {}
+            return {key: int(value)} if 0 <= value <= self._taken.longest else {}
         if key in _NUMBERS:
             return {key: value} if _is_number(value) and (key != "multipleOf" or value > 0) else {}
         if key in ("default", "const", "enum", "examples"):
@@ -465,7 +465,7 @@ def _plain(text: str) -> str:
 def _is_number(value: object) -> TypeGuard[int | float]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and abs(value) < 2**63
+    return abs(value) < 2**63  # which neither infinity nor what is not a number is
 
 
 def _list_of(value: object) -> list[Any]:

@@ -102,6 +102,8 @@ OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
         ({"type": "array"}, {"type": "array", "items": {}}),
         ({"type": ["array", "null"]}, {"type": ["array", "null"], "items": {}}),
         ({"type": "array", "items": None}, {"type": "array", "items": {}}),
+        ({"type": "integer", "minimum": 10**400, "maximum": 9}, {"type": "integer", "maximum": 9}),
+        ({"type": "string", "maxLength": 10**400}, TEXT),
         ({"type": "array", "items": "string"}, {"type": "array", "items": TEXT}),
         (
             {"type": "array", "items": [TEXT, NUMBER], "additionalItems": False},
