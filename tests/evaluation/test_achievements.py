@@ -115,6 +115,7 @@ def test_they_are_made_from_a_walkthrough_which_earns_all_and_an_old_log_is_meas
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(make_achievements, "_RANDOM_TURNS", 20)
     commands = BUNDLED_COMMANDS[:40]
     Path("walk.txt").write_text("\n".join(commands))
     path = str(find_story("bundled").info.path)
