@@ -92,6 +92,7 @@ def test_what_was_played_stays_when_the_matrix_grows_and_nothing_else_may_change
     assert "reflection_interval_turns was 8 and is 5" in refused.stderr
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_episodes_that_hand_on_knowledge_are_played_one_after_the_other(
     evaluation: Evaluation,
@@ -107,6 +108,7 @@ def test_episodes_that_hand_on_knowledge_are_played_one_after_the_other(
     assert "mean final score" in (evaluation.out / "learning.svg").read_text()
 
 
+@pytest.mark.soak
 def test_a_model_that_fails_is_an_end_reason_and_can_be_made_good(
     evaluation: Evaluation, model: Model
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_fork_has_a_session_signals_a_folder_and_files_of_its_own(
         pass
 
 
+@pytest.mark.soak
 def test_the_program_that_starts_a_fork_is_not_run_in_it(tmp_path: Path) -> None:
     """Python's own way would run all of it but what is behind ``__name__ == "__main__"``."""
     program = tmp_path / "program.py"
@@ -160,6 +161,7 @@ def test_a_fork_is_stopped_and_killed_as_a_process_is(tmp_path: Path) -> None:
     assert killed.failure == "killed by SIGKILL"
 
 
+@pytest.mark.soak
 def test_without_the_fork_server_its_episode_ends_and_the_next_has_another(tmp_path: Path) -> None:
     episode = waiting(tmp_path / "first")
     child = episode._pid

@@ -44,6 +44,7 @@ def episode(*events: dict[str, Any]) -> EpisodeFigures:
     return figures
 
 
+@pytest.mark.soak
 @pytest.mark.mcp
 @pytest.mark.slow
 def test_no_episode_is_added_after_a_prompt_or_the_code_was_edited(

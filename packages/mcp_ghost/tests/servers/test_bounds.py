@@ -68,6 +68,7 @@ def test_a_message_that_cannot_be_read_is_an_error_at_once_and_the_session_goes_
     assert most_mib < 200
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_line_of_tens_of_megabytes_takes_no_memory() -> None:
     said, most_mib = calls("stdio", ["blocks", "brackets"])
