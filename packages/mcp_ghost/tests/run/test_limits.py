@@ -40,8 +40,12 @@ def notes(tmp_path: Path) -> Notes:
 
 # --- the deadline -----------------------------------------------------------------------------
 
+one_provider = pytest.mark.parametrize(  # seconds each, and no wire has a part in it
+    "provider", [PROVIDERS[0], *(pytest.param(it, marks=pytest.mark.soak) for it in PROVIDERS[1:])]
+)
 
-@every_provider
+
+@one_provider
 def test_the_deadline_ends_a_run_whose_tool_hangs(provider: WireName, notes: Notes) -> None:
     log = notes.log.with_name("s.log")
     servers = {"s": faulty(SERVER_LOG=str(log)), "notes": notes.config}
@@ -56,7 +60,7 @@ def test_the_deadline_ends_a_run_whose_tool_hangs(provider: WireName, notes: Not
     assert not any(map(is_running, [*pids(log), *notes.pids]))
 
 
-@every_provider
+@one_provider
 def test_the_deadline_ends_a_run_whose_model_hangs(provider: WireName, notes: Notes) -> None:
     script = [tool_reply([WRITE]), content_reply("Too late.").after(FOREVER)]
     result, _ = play(script, {"notes": notes.config}, provider, deadline=5)
