@@ -75,7 +75,8 @@ class Provenance:
             return
         so_far = self._moves_before + led_to
         self.set_back += so_far < (self.moves or 0)
-        self._moves_before = so_far if turn.ended else self._moves_before
+        if turn.ended:  # a game that was taken back counts from its own moves
+            self._moves_before = so_far - (now if turn.restored else 0)
         self.moves = self._moves_before + now
 
     @property

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from game_interface.command_guard import MAX_COMMAND_LENGTH
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 RESTARTED = "* Restarting *"
 """Between the last words of a game and the first ones of the next."""
+_RESTORE = re.compile(r"restore (?:turn )?([0-9]{1,9})|restart", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ class TurnPlayer:
     player: Player
     rules: PlayingSettings
     boundary: Boundary
+    moments: list[tuple[str, str]] = field(default_factory=list)
+    """Before each turn, where the rules let the player take the game back: what the game had said,
+    and its snapshot as text."""
 
     def play(self, state: GameState) -> TurnRecord | FailedTurn:
         """Play one turn, from what is known to the record of the outcome.
@@ -61,6 +66,12 @@ class TurnPlayer:
         started = time.perf_counter()
         facts = self.boundary.facts(self.game.facts(), self.game.vocabulary)
         decision = self._decision(facts)
+        if self.rules.rules_restore and (wanted := _RESTORE.fullmatch(decision.proposed.strip())):
+            turn, count = int(wanted[1] or 1), len(self.moments)
+            if 1 <= turn <= count and self.moments[turn - 1][1]:
+                return self._taken_back(state, decision, turn, started)
+            why = f"there is no moment before turn {turn} to return to, of the {count} so far."
+            decision = replace(decision, failure=why)
         failure, of_the_game = decision.failure, False
         if not failure:
             try:
@@ -150,6 +161,22 @@ class TurnPlayer:
             died=died,
             won=facts.won,
             over=over,
+        )
+
+    def _taken_back(
+        self, state: GameState, decision: Decision, turn: int, started: float
+    ) -> TurnRecord:
+        """Record a turn in which the game returns to what it was before that ``turn``."""
+        text, snapshot = self.moments[turn - 1]
+        self.game.restore(base64.b64decode(snapshot))
+        return self._recorded(
+            state,
+            decision,
+            started,
+            command=decision.proposed.strip(),
+            response=f"(The game is as it was before turn {turn}.)\n\n{text}",
+            ended=state.observation,
+            restored=turn,
         )
 
     def _recorded(

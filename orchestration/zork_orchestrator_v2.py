@@ -117,6 +117,8 @@ class ZorkOrchestratorV2:
         self.player: Player | None = None
         """Who decides, once the game has begun."""
         self._turns: TurnPlayer | None = None
+        self._moments: list[tuple[str, str]] = []
+        """What the game said before each turn, and its snapshot, where it may be taken back."""
         self._has_answered = False
         """Whether the model has replied at all, in this run of the program."""
         self.logger = logging.getLogger(f"zorkgpt.episode.{self.folder.name}")
@@ -278,13 +280,14 @@ class ZorkOrchestratorV2:
             else:
                 first = observation_of(game.facts())
                 state.begin(opening, first)
+                self._keep_moment(opening, snapshot_of(game))
                 known = self._known_of(game)  # logged first, so that the log is whole
                 headline = known.carried.headline or "Nothing is known from earlier episodes"
                 write(self.logger, headline, known)
                 self._boundary.begin(player, opening, first, known.carried)
                 self._log_start(game, player, first)
                 self._knowledge.catch_up()
-        self._turns = TurnPlayer(game, player, self.config, self._boundary)
+        self._turns = TurnPlayer(game, player, self.config, self._boundary, self._moments)
         return self._turns
 
     def _open_game(self, saved: SavedEpisode | None) -> Game:
@@ -351,6 +354,7 @@ class ZorkOrchestratorV2:
         """Replay the records into what is known, and restore the engine."""
         state = self.game_state
         state.begin(saved.start.opening, saved.start.observation)
+        self._keep_moment(saved.start.opening, saved.start.snapshot)
         carried = saved.fold.known.carried
         self._boundary.begin(player, saved.start.opening, saved.start.observation, carried)
         for step in saved.steps():
@@ -391,6 +395,11 @@ class ZorkOrchestratorV2:
             self.game_state.spend(step.usage)
         elif isinstance(step, TurnRecord):
             self.game_state.apply(step)
+            self._keep_moment(step.response, step.snapshot)
+
+    def _keep_moment(self, text: str, snapshot: str) -> None:
+        if self.config.rules_restore:
+            self._moments.append((text, snapshot))
 
     def _end(self, reason: EndReason) -> None:
         state = self.game_state

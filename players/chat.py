@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _LEFT_OUT = "(What came before is left out.)"
 _ROLE = "Agent"
+_MAY_RESTORE = (
+    "Before what the game prints stands the number of the turn to come. Answer `restore N` to take "
+    "the game back to what it was before turn N, or `restart` to begin anew; either costs a turn."
+)
 
 
 class ChatPlayer(Player):
@@ -34,20 +38,27 @@ class ChatPlayer(Player):
         self._sampling = role.sampling
         self._client = client
         self._turns_shown = config.player_history_turns
-        prompt = with_hints(load_prompt("chat", "full"), config.player_hints)
+        self._numbers_turns = config.rules_restore
+        prompt = load_prompt("chat", "full") + f" {_MAY_RESTORE}" * self._numbers_turns
+        prompt = with_hints(prompt, config.player_hints)
         self._head: Message = {"role": "system", "content": prompt}
         self._said: list[Message] = []
 
     def begin(self, opening: str, observation: Observation, carried: CarriedOver) -> None:
         """Begin with the game's first words."""
-        self._said = [{"role": "user", "content": opening.strip()}]
+        self._said = [self._printed(1, opening)]
 
     def take_in(self, record: TurnRecord) -> None:
         """Add what was answered, and what the game said to that."""
         self._said += [
             {"role": "assistant", "content": record.proposed or record.command or "(nothing)"},
-            {"role": "user", "content": record.response.strip()},
+            self._printed(record.turn + 1, record.response),
         ]
+
+    def _printed(self, turn: int, text: str) -> Message:
+        """Return what the game printed before that turn."""
+        number = f"[Turn {turn}]\n" if self._numbers_turns else ""
+        return {"role": "user", "content": f"{number}{text.strip()}"}
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
         """Return the model's answer, as it is."""

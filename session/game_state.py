@@ -232,7 +232,10 @@ class TurnRecord(Value):
     """Points won, or lost when negative; None where the score is not known."""
     after: Observation
     ended: Observation | None = None
-    """How the game ended, where it was then begun anew within the turn, as ``after`` shows it."""
+    """How the game stood when it was begun anew, or taken back, within the turn; ``after`` shows
+    what it was then."""
+    restored: int | None = None
+    """The turn before which the game was taken back."""
     died: bool | None = False
     """None where it is not known."""
     won: bool = False

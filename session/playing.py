@@ -41,6 +41,9 @@ class PlayingSettings(BaseModel):
     rules_unusable_answer: Literal["retry", "turn"] = "retry"
     """If an answer cannot be given to the game, ask the model again (``retry``) or end the turn
     (``turn``)."""
+    rules_restore: bool = False
+    """Let ``chat`` take the game back: ``restore N`` to before its turn N, and ``restart`` to its
+    beginning. Either costs a turn."""
 
     @model_validator(mode="after")
     def _no_repeated_refusal(self) -> Self:

@@ -99,6 +99,7 @@ class TurnRow(NamedTuple):
     died: bool | None
     won: bool
     restarted: bool
+    restored: int | None
     refused_proposals: int
     tool_calls: int | None
     model_calls: int | None
@@ -260,7 +261,7 @@ def _turn(record: TurnRecord, hints: Sequence[str]) -> dict[str, Any]:
         "hint": "\n".join(hints) or None,
         "score": record.outcome.score,
         "moves": record.outcome.moves,
-        "restarted": record.ended is not None,
+        "restarted": record.ended is not None and record.restored is None,
         "refused_proposals": len(record.refused),
         "tool_calls": len(record.tools),
     }

@@ -93,7 +93,7 @@ class EpisodeFold:
                 self.turns = max(self.turns, record.turn)
                 self.snapshot = record.snapshot
                 self.deaths = added(self.deaths, record.died)
-                self.restarts += record.ended is not None
+                self.restarts += record.ended is not None and record.restored is None
                 self.engine_refused += record.engine_refused is not None
                 self._try(record)
                 self._observe(record.turn, record.after, record.outcome.score)

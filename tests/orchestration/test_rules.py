@@ -101,6 +101,43 @@ def test_a_victory_with_every_point_is_the_end_all_the_same(tmp_path: Path) -> N
     assert (episode.end["reason"], episode.turns[-1].ended) == ("victory", None)
 
 
+def test_a_player_may_take_the_game_back(tmp_path: Path) -> None:
+    """Also to before a death, and after the program was stopped in between."""
+    lethal = [*BUNDLED_COMMANDS[:34], "open thunder"]
+    commands = [*lethal, "restore 35", "look", "RESTORE 35", "restart", "restore 99", "look"]
+    settings: dict[str, Any] = {**TURN, "rules_restore": True, "rules_after_death": "restart"}
+    chatted(tmp_path, commands[:36], **settings)
+    episode = chatted(tmp_path, commands, resume=True, **settings)
+    died, back, looked, again, begun, refused, last = episode.turns[34:]
+    before = episode.turns[33]
+    assert died.died
+    assert died.ended
+    for turn in (back, again):
+        assert (turn.restored, turn.after, turn.died) == (35, before.after, False)
+        assert turn.response.endswith(before.response.strip())
+        assert turn.place_id == (died if turn is back else looked).after.room_id
+    assert (begun.restored, begun.after.moves, begun.after.score) == (1, 0, 0)
+    assert (refused.command, refused.after) == ("", begun.after)
+    assert "no moment before turn 99" in refused.response
+    assert last.after.moves == 1
+    figures = EpisodeFigures.read(episode.folder)
+    assert (figures.restarts, figures.provenance.set_back) == (1, 0)
+    moves = [(it.moves or 0) for it in (before.after, died.ended, looked.after, last.after)]
+    assert figures.summary()["moves"] == moves[1] + (moves[2] - moves[0]) + moves[3]
+    assert figures.best_curve[-1] == 25
+    asked = episode.requests[-1].messages
+    assert "restore N" in str(asked[0]["content"])
+    assert str(asked[-1]["content"]).startswith("[Turn 41]")
+    assert replay(episode.folder).turns == len(commands)
+
+
+def test_without_that_rule_nothing_is_taken_back(tmp_path: Path) -> None:
+    episode = chatted(tmp_path, ["north", "restore 1"], **TURN)
+    assert [it.restored for it in episode.turns] == [None, None]
+    assert "is a command to the interpreter" in episode.turns[1].response
+    assert "[Turn" not in all_text(episode.requests)
+
+
 @pytest.mark.parametrize(
     "unusable",
     ["", "Let me think.\nnorth", "save", "x" * 200],

@@ -95,6 +95,7 @@ SHOWN_BY = {
     "rules_after_death": "test_after_a_death_the_rules_say_what_happens",
     "rules_several_commands": "test_a_line_of_several_commands_can_cost_its_turn",
     "rules_unusable_answer": "test_an_unusable_answer_can_cost_its_turn",
+    "rules_restore": "test_a_player_may_take_the_game_back",
 }
 
 

@@ -42,6 +42,7 @@ TURN = TurnRow(
     died=False,
     won=True,
     restarted=False,
+    restored=None,
     refused_proposals=0,
     tool_calls=0,
     model_calls=1,
