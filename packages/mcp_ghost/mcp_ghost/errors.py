@@ -15,6 +15,8 @@ MCPGhostError
 │   │   └── LLMMalformedCallError   because it is a call that cannot be read
 │   ├── EnvFileError                no key: .env is there and cannot be read
 │   └── LLMUnavailableError         not asked: the circuit breaker is open
+├── UrlRefusedError                 a URL leads where it must not (a ValueError too)
+│   └── UrlUnresolvedError          because its host cannot be resolved
 └── GoldenError                     a recording cannot be read or written
     └── GoldenExhaustedError        it holds fewer replies than were asked for (an LLMError too)
 """
@@ -35,6 +37,17 @@ POSIX_ONLY = "mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
 
 class MCPGhostError(Exception):
     """Base of all errors of this package."""
+
+
+class UrlRefusedError(MCPGhostError, ValueError):
+    """Raised when nothing may be asked for at a URL; the message says why."""
+
+    passes = False
+    """Whether the same may succeed later."""
+
+
+class UrlUnresolvedError(UrlRefusedError):
+    """Raised when a URL's host has no address, at least not now or not from here."""
 
 
 class MCPError(MCPGhostError):

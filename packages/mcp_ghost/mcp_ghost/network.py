@@ -1,4 +1,4 @@
-"""What both sides need of the network: who we are, which addresses can be used, one TLS context."""
+"""What both sides need of the network: who we are, proxies, one TLS context."""
 
 from __future__ import annotations
 
@@ -8,80 +8,12 @@ import os
 import ssl
 import sys
 from base64 import b64encode
-from collections.abc import Iterable
 from importlib.util import find_spec
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 __version__ = "0.2.0"
 """Of the package, as servers are told it, too."""
-
-Address: TypeAlias = IPv4Address | IPv6Address
-
-_GLOBAL_UNICAST = IPv6Network("2000::/3")
-_SPECIAL = (
-    IPv4Network("192.0.0.0/24"),
-    IPv4Network("192.88.99.0/24"),
-    IPv6Network("2001::/23"),
-    IPv6Network("3fff::/20"),
-)
-"""Of the IANA's special-purpose registries, what not every Python counts among them."""
-_PRIVATE_USE = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        *("0.0.0.0/32", "127.0.0.0/8", "::/127", "10.0.0.0/8", "172.16.0.0/12"),
-        *("192.168.0.0/16", "100.64.0.0/10", "fc00::/7"),
-    )
-)
-"""This machine and networks of one's own."""
-_METADATA = frozenset(
-    map(
-        ipaddress.ip_address,
-        ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"),
-    )
-)
-"""Where clouds (Azure, Alibaba, Oracle, AWS, Google) tell a machine its keys, other than at
-link-local addresses."""
-_HOLD_IPV4 = tuple(map(IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
-"""Compatible, mapped and translated addresses, and NAT64."""
-
-
-def is_public(address: Address) -> bool:
-    """Whether everybody on the internet reaches the same machine by ``address``."""
-    if inner := [*_wrapped(address)]:
-        return all(map(is_public, inner))
-    if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
-        return False
-    return (
-        address.is_global
-        and not (address.is_multicast or address.is_reserved)
-        and not any(address in network for network in _SPECIAL)
-        and address not in _METADATA
-    )
-
-
-def is_private_use(address: Address) -> bool:
-    """Whether ``address`` is of this machine or a network of one's own.
-
-    Link-local and other special addresses are not, nor those that tell a machine its keys.
-    """
-    if address in _METADATA:
-        return False
-    if any(address in network for network in _PRIVATE_USE):
-        return True
-    inner = [*_wrapped(address)]
-    return bool(inner) and all(is_public(it) or is_private_use(it) for it in inner)
-
-
-def _wrapped(address: Address) -> Iterable[IPv4Address]:
-    """The IPv4 address that packets to ``address`` may end at."""
-    if isinstance(address, IPv6Address):
-        if address.sixtofour:
-            yield address.sixtofour
-        if any(address in network for network in _HOLD_IPV4):
-            yield IPv4Address(int(address) & 0xFFFFFFFF)
 
 
 def is_web_address(url: str) -> bool:

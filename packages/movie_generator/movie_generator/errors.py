@@ -1,4 +1,4 @@
-"""The errors of script generation; those of servers and models are ``mcp_ghost``'s.
+"""The errors of script generation; those of servers, models and refused URLs are ``mcp_ghost``'s.
 
 MovieGeneratorError
 ├── SettingsError           config.yaml, or what the environment says, cannot be used
@@ -10,8 +10,6 @@ MovieGeneratorError
 ├── ScriptError             the model wrote no usable script
 ├── UnsavedError            a script could not be saved, and was printed
 ├── JobTimeoutError         a job took longer than it may (in queue/failures.py; a TimeoutError too)
-├── UrlRefusedError         a URL leads where it must not (in urls.py; a ValueError too)
-│   └── UrlUnresolvedError  because its host cannot be resolved
 ├── JobStateError           a job cannot change in that way (in queue/job.py)
 └── JobDatabaseError        the queue cannot be used (in queue/database.py; a RuntimeError too)
 """

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 from pydantic import TypeAdapter
 
 from mcp_ghost.config import redactor_of
+from mcp_ghost.errors import UrlRefusedError, UrlUnresolvedError
+from mcp_ghost.guard import check_url
 from mcp_ghost.loop import LoopObserver
 from mcp_ghost.results import JSON
 from mcp_ghost.text import address, counted
@@ -29,12 +31,7 @@ from movie_generator.pages.fetch import fetch_page, page_of
 from movie_generator.pages.page import Page, joined
 from movie_generator.pages.reading import GuardedTools, RecordingTools, assemble
 from movie_generator.pages.robots import Robots, RobotsUnknownError
-from movie_generator.pages.urls import (
-    UrlPolicy,
-    UrlRefusedError,
-    UrlUnresolvedError,
-    check_url,
-)
+from movie_generator.pages.urls import UrlPolicy
 from movie_generator.settings import AppConfig
 from movie_generator.writer import write_script
 

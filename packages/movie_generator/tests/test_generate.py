@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_ghost.errors import UrlRefusedError
 from mcp_ghost.testing import ModelRequest, ModelServer, content_reply
 from movie_generator import VideoScript, generate_script_from_url
 from movie_generator.errors import ScriptError, SettingsError
-from movie_generator.pages.urls import UrlRefusedError
 from movie_generator.settings import AppConfig
 from tests.support.movie import PAGE, SCRIPT, script_reply, site, written_from
 

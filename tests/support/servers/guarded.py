@@ -35,6 +35,8 @@ class Guarded(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.issuer = self.url
         """What comes back as ``iss``."""
+        self.endpoints: dict[str, str] = {}
+        """Where its metadata leads instead of to itself."""
         self.denies = False
         self.registers = True
         self.asked: list[dict[str, str]] = []
@@ -111,6 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             ends = {f"{name}_endpoint": f"{here}/{name}" for name in ("authorization", "token")}
             if self.server.registers:
                 ends["registration_endpoint"] = f"{here}/register"
+            ends |= self.server.endpoints
             self._send(200, {"issuer": here, **ends, "code_challenge_methods_supported": ["S256"]})
         elif path == "/authorization":
             self._ask()

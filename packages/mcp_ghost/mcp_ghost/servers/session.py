@@ -91,7 +91,7 @@ class ServerSession:
         self._config = config
         self._result_limit = result_limit
         self._elicit = elicit
-        self._authorize = authorize or in_browser
+        self._authorize = authorize
         self._on_progress = on_progress
         self._progress_extends_timeout = progress_extends_timeout
         self._redactor = redactor or redactor_of({name: config})
@@ -399,12 +399,13 @@ class ServerSession:
             raise await self._died(self._link, was_sent=False)
         return self._client, self._link
 
-    async def _sign_in(self, url: str) -> str:
+    async def _sign_in(self, url: str, parties: str) -> str:
         clock = asyncio.get_running_loop().time
         since = clock()
         try:
             with self._paused():
-                return await self._authorize(url)
+                authorize = self._authorize
+                return await (authorize(url) if authorize else in_browser(url, parties))
         finally:
             if self._until is not None:
                 self._until += clock() - since

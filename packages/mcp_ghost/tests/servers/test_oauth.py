@@ -3,20 +3,25 @@
 import asyncio
 import json
 import logging
+import socket
+import socketserver
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import MCPConfigError, MCPServerStartupError
+from mcp_ghost.guard import Range
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.servers.oauth import browser
 from mcp_ghost.servers.oauth.browser import Authorize
-from mcp_ghost.servers.oauth.network import FAULT, ask
+from mcp_ghost.servers.oauth.network import FAULT, IssuerPolicy, ask
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.testing import Reply, tool_reply
 from tests.support import PATIENCE
@@ -108,7 +113,11 @@ def test_the_browser_opens_and_is_sent_back_to_an_address_that_listens(
     assert use(server.config(), "read")[0].content == "did read"
     surfers[0].join()
     assert "You are signed in. You can close this page." in pages[0]
-    assert f"Sign in at {server.url}/authorization?" in capsys.readouterr().err
+    host = server.url.removeprefix("http://")
+    assert capsys.readouterr().err.startswith(
+        f"The MCP server at {host} sends you to {host} to sign in; {host} then gives this program "
+        f"the token.\nSign in at {server.url}/authorization?"
+    )
 
 
 @pytest.mark.slow
@@ -272,10 +281,138 @@ def test_a_secret_is_shown_to_the_issuer_of_the_entry_only(server: Guarded) -> N
     assert server.token_requests == []
 
 
-@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"])
-async def test_no_server_sends_us_to_where_a_cloud_keeps_keys(
-    host: str, monkeypatch: pytest.MonkeyPatch
+# --- where a server may send us ---------------------------------------------------------------
+
+
+class Names:
+    """A resolver that leads each name to its addresses, one question after the other."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **names: list[str]) -> None:
+        self._names = names
+        self._resolve = socket.getaddrinfo
+        monkeypatch.setattr(socket, "getaddrinfo", self._found)
+
+    def _found(self, host: str, port: int | None, *rest: Any, **options: Any) -> Any:  # noqa: ANN401
+        found = self._names.get(host.partition(".")[0])
+        if not found:
+            return self._resolve(host, port, *rest, **options)
+        return self._resolve(found.pop(0) if len(found) > 1 else found[0], port, *rest, **options)
+
+
+@contextmanager
+def listening(host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
+    """A server of something else, and the first line of every request that it gets."""
+    lines: list[str] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            lines.append(self.rfile.readline().decode("latin-1").strip())
+
+    with socketserver.ThreadingTCPServer((host, 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_address[1], lines
+        finally:
+            server.shutdown()
+            thread.join(PATIENCE)
+
+
+def through(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have everything but this machine asked through a proxy on it."""
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+
+
+def fault_of(url: str, policy: IssuerPolicy, method: str = "GET") -> str:
+    """What keeps a request of a sign-in from going out."""
+    response = asyncio.run(ask(httpx2.Request(method, url), policy))
+    return str(response.extensions.get(FAULT, ""))
+
+
+INSIDE = "an address inside this machine or its network"
+SPECIAL = "a special-purpose address"
+
+
+@pytest.mark.parametrize(
+    ("server", "asked", "why"),
+    [
+        ("https://mcp.test/", "http://127.0.0.1:PORT/admin", INSIDE),
+        ("https://mcp.test/", "http://inside.test:PORT/admin", INSIDE),
+        ("https://mcp.test/", "http://0x7f000001:PORT/", INSIDE),
+        ("https://mcp.test/", "http://[::ffff:127.0.0.1]:PORT/", INSIDE),
+        ("https://mcp.test/", "http://10.0.0.1:PORT/", INSIDE),
+        ("https://mcp.test/", "http://100.64.0.1:PORT/", INSIDE),
+        ("https://mcp.test/", "http://169.254.169.254/latest/meta-data", SPECIAL),
+        ("https://unknown.invalid/", "http://127.0.0.1:PORT/admin", INSIDE),
+        ("http://10.0.0.1/mcp", "http://127.0.0.1:PORT/admin", INSIDE),
+        ("http://lan.test/mcp", "http://localhost:PORT/admin", INSIDE),
+        ("http://127.0.0.1/mcp", "http://10.0.0.1:PORT/", INSIDE),
+        ("http://127.0.0.1/mcp", "http://[fe80::1]:PORT/", SPECIAL),
+        ("http://127.0.0.1/mcp", "http://[::ffff:169.254.169.254]:PORT/", SPECIAL),
+        ("http://127.0.0.1/mcp", "http://metadata.google.internal/", "keeps a machine's keys"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("is_proxied", [False, True], ids=["direct", "proxied"])
+def test_signing_in_leads_to_public_addresses_and_to_the_servers_own_range(
+    server: str,
+    asked: str,
+    why: str,
+    method: str,
+    is_proxied: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("NO_PROXY", "*")
-    response = await ask(httpx2.Request("GET", f"http://{host}/latest/meta-data"))
-    assert "leads to a special-purpose address" in response.extensions[FAULT]
+    Names(monkeypatch, mcp=["8.8.8.8"], inside=["127.0.0.1"], lan=["192.168.0.9"])
+    with listening() as (port, lines):
+        if is_proxied:
+            through(port, monkeypatch)
+        url = asked.replace("PORT", str(port))
+        url = url.replace("http:", "https:") if method == "POST" else url
+        assert why in fault_of(url, IssuerPolicy(server), method)
+    assert lines == []
+
+
+def test_a_server_of_this_machine_may_name_an_issuer_on_it() -> None:
+    with listening() as (port, lines):
+        fault_of(f"http://127.0.0.1:{port}/token", IssuerPolicy("http://localhost/mcp"), "POST")
+    assert lines == ["POST /token HTTP/1.1"]
+
+
+def test_an_issuer_of_the_entry_may_be_in_another_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    Names(monkeypatch, mcp=["8.8.8.8"], login=["127.0.0.1"])
+    with listening() as (port, lines):
+        issuer = f"http://login.test:{port}"
+        fault_of(issuer, IssuerPolicy("https://mcp.test/", issuer))
+        assert INSIDE in fault_of(issuer, IssuerPolicy("https://mcp.test/"))
+    assert lines == ["GET / HTTP/1.1"]
+
+
+def test_a_proxy_connects_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Except for a host that the user named, which the proxy may look up."""
+    Names(monkeypatch, login=["8.8.8.8", "127.0.0.1"])
+    policy = IssuerPolicy("https://mcp.test/")
+    with listening() as (port, lines):
+        through(port, monkeypatch)
+        fault_of("https://login.test/token", policy, "POST")
+        assert INSIDE in fault_of("https://login.test/token", policy, "POST")
+        assert "was not found" in fault_of("https://unknown.invalid/", policy, "POST")
+        fault_of("https://mcp.test/token", policy, "POST")
+    assert lines == [f"CONNECT {host}:443 HTTP/1.1" for host in ("8.8.8.8", "mcp.test")]
+
+
+def test_a_server_that_answered_from_outside_does_not_move_inside_later(
+    server: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By changing its name's address, or by naming an endpoint or a page that is inside."""
+    of = Range.of
+    monkeypatch.setattr(Range, "of", lambda it: Range.PUBLIC if str(it) == "127.0.0.1" else of(it))
+    with listening("127.0.0.2") as (port, lines):
+        inside = f"http://127.0.0.2:{port}/admin/do?x=1"
+        server.endpoints = {"registration_endpoint": inside}
+        assert f"127.0.0.2 is {INSIDE}" in failure(server.config(), nobody)
+        server.endpoints = {"token_endpoint": inside}
+        assert f"127.0.0.2 is {INSIDE}" in failure(server.config(), server.authorize)
+        server.endpoints = {"authorization_endpoint": inside}
+        assert f"127.0.0.2 is {INSIDE}" in failure(server.config(), nobody)
+    assert lines == []

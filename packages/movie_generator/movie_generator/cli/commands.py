@@ -49,7 +49,9 @@ def _tell_known(job: Job) -> None:
 
 
 async def _check_all(urls: Iterable[str], environment: Environment) -> None:
-    from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
+    from mcp_ghost.errors import UrlUnresolvedError
+    from mcp_ghost.guard import check_url
+    from movie_generator.pages.urls import UrlPolicy
 
     policy = UrlPolicy.of(environment.allowed_hosts, allow_private=environment.allow_private_urls)
     for url in dict.fromkeys(urls):

@@ -6,6 +6,8 @@ from dataclasses import replace
 import httpx2
 from anyio.to_thread import run_sync
 
+from mcp_ghost.errors import UrlRefusedError
+from mcp_ghost.guard import GuardedTransport, parse_url
 from mcp_ghost.providers.transport import retry_after
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError, is_passing, reason_of
@@ -14,13 +16,7 @@ from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, tidy
 from movie_generator.pages.pdf import page_from_pdf
 from movie_generator.pages.robots import USER_AGENT, Robots
-from movie_generator.pages.urls import (
-    PUBLIC,
-    GuardedTransport,
-    UrlPolicy,
-    UrlRefusedError,
-    parse_url,
-)
+from movie_generator.pages.urls import PUBLIC, UrlPolicy
 from movie_generator.settings import Limits
 
 _HEADERS = {

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
+from mcp_ghost.errors import UrlUnresolvedError
+from mcp_ghost.guard import check_url
 from mcp_ghost.media import in_words
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.text import address, one_line
@@ -30,7 +32,7 @@ from movie_generator.pages.page import (
 )
 from movie_generator.pages.results import about_page, fault, is_garbled, page_text
 from movie_generator.pages.robots import Robots, RobotsRefusedError, RobotsUnknownError
-from movie_generator.pages.urls import UrlPolicy, UrlUnresolvedError, check_url
+from movie_generator.pages.urls import UrlPolicy
 
 # As mcp-server-fetch calls them.
 _START, _LENGTH, _RAW = "start_index", "max_length", "raw"

@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from mcp_ghost.guard import GuardedTransport, parse_url
 from mcp_ghost.text import address
 from movie_generator.errors import PageError, reason_of
-from movie_generator.pages.urls import GuardedTransport, UrlPolicy, parse_url
+from movie_generator.pages.urls import UrlPolicy
 
 if TYPE_CHECKING:
     from protego import Protego

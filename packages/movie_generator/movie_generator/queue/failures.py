@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from mcp_ghost.errors import LLMError, LLMStatusError, MCPError
+from mcp_ghost.errors import LLMError, LLMStatusError, MCPError, UrlRefusedError
 from mcp_ghost.providers.transport import is_transient
 from mcp_ghost.text import one_line
 from movie_generator.errors import MovieGeneratorError, sounds_passing
@@ -51,6 +51,8 @@ class Failure:
                 return cls(reason, is_transient(error))
             case MCPError():
                 return cls(reason, sounds_passing(reason))
+            case UrlRefusedError():
+                return cls(reason, error.passes)
             case MovieGeneratorError():
                 return cls(reason, error.passes, error.retry_after, error.starts_over)
         return cls(reason, starts_over=True)

@@ -17,17 +17,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from mcp_ghost.network import Address, is_public
+from mcp_ghost.errors import UrlRefusedError
+from mcp_ghost.guard import Address, GuardedTransport, Range, check_url
 from movie_generator.errors import PageError
-from movie_generator.pages import urls
 from movie_generator.pages.robots import Robots
-from movie_generator.pages.urls import (
-    PUBLIC,
-    GuardedTransport,
-    UrlPolicy,
-    UrlRefusedError,
-    check_url,
-)
+from movie_generator.pages.urls import PUBLIC, UrlPolicy
 from tests.support import PATIENCE
 
 PRIVATE = UrlPolicy(allow_private=True)
@@ -50,11 +44,12 @@ class Names:
 
 
 def install(names: Names, monkeypatch: pytest.MonkeyPatch) -> None:
-    def friend_is_public(address: Address) -> bool:
-        return address == ip_address(FRIEND) or is_public(address)
+    def friend_is_public(address: Address) -> Range:
+        return Range.PUBLIC if address == ip_address(FRIEND) else of(address)
 
+    of = Range.of
     monkeypatch.setattr(socket, "getaddrinfo", names.getaddrinfo)
-    monkeypatch.setattr(urls, "is_public", friend_is_public)
+    monkeypatch.setattr(Range, "of", friend_is_public)
 
 
 class Page(BaseHTTPRequestHandler):
@@ -231,7 +226,7 @@ def test_the_next_address_is_tried_when_one_does_not_answer(
 ) -> None:
     with serving(FRIEND) as port:
         install(Names(page=[["127.0.0.3", FRIEND]]), monkeypatch)
-        monkeypatch.setattr(urls, "is_public", lambda _: True)
+        monkeypatch.setattr(Range, "of", lambda _: Range.PUBLIC)
         assert get(f"http://page.test:{port}/").status_code == 200
         with pytest.raises(httpx2.ConnectError):
             get(f"http://127.0.0.3:{port}/")

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from mcp_ghost.errors import UrlRefusedError
 from movie_generator.errors import PageError
 from movie_generator.pages import fetch, markup
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Image, Page, heading, markdown_images
 from movie_generator.pages.robots import Robots
-from movie_generator.pages.urls import PUBLIC, UrlPolicy, UrlRefusedError
+from movie_generator.pages.urls import PUBLIC, UrlPolicy
+from movie_generator.queue.failures import Failure
 from movie_generator.settings import Limits
 from tests.support.movie import site
 from tests.support.work import growth
@@ -256,7 +258,7 @@ def test_what_a_server_answers_instead_of_a_page_is_not_taken_for_it(
         served.faults["/"] = [(status, {"Content-Type": "text/html", **headers})]
         with pytest.raises((PageError, UrlRefusedError), match=message) as caught:
             asyncio.run(read(f"{served.url}/"))
-    assert not caught.value.passes
+    assert not Failure.of(caught.value).passes
 
 
 def test_a_page_of_frames_is_not_what_it_says_to_others() -> None:

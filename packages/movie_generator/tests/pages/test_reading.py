@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from mcp_ghost.errors import MCPConfigError, MCPError
+from mcp_ghost.errors import MCPConfigError, MCPError, UrlRefusedError
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
 from movie_generator import VideoScript, generate_script_from_url_with_agent
 from movie_generator.errors import IterationLimitError, PageError
-from movie_generator.pages.urls import UrlRefusedError
 from movie_generator.settings import AppConfig
 from tests.support.movie import SERVERS, desk, script_reply, site, written_from
 

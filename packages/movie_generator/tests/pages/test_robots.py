@@ -13,6 +13,7 @@ from threading import Thread
 
 import pytest
 
+from mcp_ghost.errors import UrlRefusedError
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from movie_generator import VideoScript, generate_script_from_url_with_agent
 from movie_generator.pages.fetch import fetch_page
@@ -23,7 +24,7 @@ from movie_generator.pages.robots import (
     RobotsRefusedError,
     RobotsUnknownError,
 )
-from movie_generator.pages.urls import UrlPolicy, UrlRefusedError
+from movie_generator.pages.urls import UrlPolicy
 from movie_generator.settings import Limits
 from tests.support import PATIENCE
 from tests.support.movie import SERVERS, Site, script_reply, site, written_from

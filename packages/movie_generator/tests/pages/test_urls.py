@@ -7,14 +7,10 @@ import socket
 
 import pytest
 
+from mcp_ghost.errors import UrlRefusedError, UrlUnresolvedError
+from mcp_ghost.guard import check_url, parse_url
 from movie_generator.errors import SettingsError
-from movie_generator.pages.urls import (
-    UrlPolicy,
-    UrlRefusedError,
-    UrlUnresolvedError,
-    check_url,
-    parse_url,
-)
+from movie_generator.pages.urls import PUBLIC, UrlPolicy
 from movie_generator.queue.failures import Failure
 
 PRIVATE = UrlPolicy(allow_private=True)
@@ -67,7 +63,7 @@ PRIVATE = UrlPolicy(allow_private=True)
 )
 def test_addresses_inside_are_refused_in_every_spelling(url: str) -> None:
     with pytest.raises(UrlRefusedError) as caught:
-        asyncio.run(check_url(url))
+        asyncio.run(check_url(url, PUBLIC))
     assert not isinstance(caught.value, UrlUnresolvedError)
 
 
@@ -80,7 +76,7 @@ def test_addresses_inside_are_refused_in_every_spelling(url: str) -> None:
     ],
 )
 def test_public_addresses_pass(url: str) -> None:
-    asyncio.run(check_url(url))
+    asyncio.run(check_url(url, PUBLIC))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +111,7 @@ def test_what_is_not_a_plain_url_is_refused(url: str, complaint: str) -> None:
 @pytest.mark.parametrize("url", ["http://name.invalid/", "http://a..b/", "http://xn--/"])
 def test_a_name_without_an_address_is_told_apart(url: str) -> None:
     with pytest.raises(UrlUnresolvedError, match="was not found"):
-        asyncio.run(check_url(url))
+        asyncio.run(check_url(url, PUBLIC))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +131,7 @@ def test_a_name_that_cannot_be_looked_up_just_now_is_looked_up_again_later(
 
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
     with pytest.raises(UrlUnresolvedError, match="was not found") as caught:
-        asyncio.run(check_url("http://example.com/"))
+        asyncio.run(check_url("http://example.com/", PUBLIC))
     assert Failure.of(caught.value).passes == passes
 
 

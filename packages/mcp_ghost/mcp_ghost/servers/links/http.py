@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mcp_ghost.config import OAuth, ServerConfig
     from mcp_ghost.redact import Redactor
-    from mcp_ghost.servers.oauth.browser import Authorize
+    from mcp_ghost.servers.oauth.browser import Send
     from mcp_ghost.servers.oauth.sign_in import SignIn
     from mcp_ghost.servers.protocol.wire import Receiving, Streams
 
@@ -52,7 +52,7 @@ class HttpLink:
         name: str,
         config: ServerConfig,
         redactor: Redactor,
-        authorize: Authorize,
+        authorize: Send,
         *,
         is_older: bool,
     ) -> None:
@@ -96,7 +96,7 @@ class HttpLink:
         wire = HttpTransport(self._config.url or "", config, self._redactor, one_stream=is_older)
         self._wire = wire
         if config.auth is not None:
-            wire.sign_in = await self._sign_in(config.auth, config.url or "", wire.address)
+            wire.sign_in = await self._sign_in(config.auth, config.url or "", wire)
         client = httpx2.AsyncClient(
             transport=wire,
             auth=wire.sign_in,
@@ -119,14 +119,17 @@ class HttpLink:
             self._is_open = False
             wire.stop_receiving()
 
-    async def _sign_in(self, auth: OAuth, url: str, shown: str) -> SignIn:
+    async def _sign_in(self, auth: OAuth, url: str, wire: HttpTransport) -> SignIn:
         """Imports what only those need who sign in."""
         await import_with_sdk("mcp_ghost.servers.oauth.provider")
         from mcp_ghost.servers.oauth.provider import provider_for
         from mcp_ghost.servers.oauth.sign_in import SignIn
 
         bare = httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None)
-        return SignIn(*provider_for(str(bare), shown, auth, self._authorize), auth.scopes)
+        provided = provider_for(
+            str(bare), wire.address, auth, self._authorize, wire.issuers.check_page
+        )
+        return SignIn(*provided, auth.scopes)
 
     def kill(self) -> None:
         """There is no process."""

@@ -23,7 +23,7 @@ from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 
 from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
 from mcp_ghost.redact import Redactor
-from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, ask
+from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, IssuerPolicy, ask
 from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
 from mcp_ghost.servers.protocol.lenient import NOT_MADE
 from mcp_ghost.servers.protocol.reading import (
@@ -98,6 +98,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         """Where messages go beside the only stream."""
         self.sign_in: SignIn | None = None
         """What signs in, where the entry says so."""
+        self.issuers = IssuerPolicy(url, config.auth.issuer if config.auth else None)
+        """Where signing in may lead."""
         self._advice = ""
         self.status = 0
         """That of the latest answer to a message."""
@@ -120,7 +122,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send ``request`` to the real address."""
         if ELSEWHERE in request.extensions:
-            return await ask(request)
+            return await ask(request, self.issuers)
         if failure := request.extensions.get(FAILED):
             return self._not_signed_in(request, failure)
         if self.fault is not None and request.method == "DELETE":
@@ -131,6 +133,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             response = await self._network.handle_async_request(self._real(request))
         except httpx2.TransportError as error:
             return self._broken(request, error)
+        self.issuers.note_peer(response)
         if request.method == "GET" and response.is_success and _RESUMES in request.headers:
             self.fault = None  # the answer that was cut off goes on
         if self._one_stream:

@@ -13,7 +13,7 @@ from mcp_ghost.servers.sdk import import_with_sdk
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.redact import Redactor
-    from mcp_ghost.servers.oauth.browser import Authorize
+    from mcp_ghost.servers.oauth.browser import Send
     from mcp_ghost.servers.protocol.revision import Revision
     from mcp_ghost.servers.protocol.wire import Streams
 
@@ -54,7 +54,7 @@ async def make_link(
     name: str,
     config: ServerConfig,
     redactor: Redactor,
-    authorize: Authorize,
+    authorize: Send,
     *,
     is_older: bool = False,
 ) -> Link:

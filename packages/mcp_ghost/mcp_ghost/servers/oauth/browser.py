@@ -19,6 +19,8 @@ from mcp_ghost.text import harmless
 
 Authorize: TypeAlias = Callable[[str], Awaitable[str]]
 """Sends a person to the URL; returns the address that the browser was sent back to"""
+Send: TypeAlias = Callable[[str, str], Awaitable[str]]
+"""Does so having said who takes part in the sign-in"""
 
 _SECONDS = 300.0
 """For a person to sign in."""
@@ -29,8 +31,8 @@ _PAGE = (
 )
 
 
-async def in_browser(url: str) -> str:
-    """Open ``url`` in the browser, say it on standard error too, and wait for its return.
+async def in_browser(url: str, parties: str) -> str:
+    """Say on standard error who takes part, open ``url`` in the browser, and wait for its return.
 
     Raises:
         MCPError: Nobody came back in time, or nothing can listen.
@@ -56,7 +58,7 @@ async def in_browser(url: str) -> str:
     except OSError as error:
         raise MCPError(f"Nothing can listen at {back}: {error.strerror}.") from error
     async with server:
-        print(f"Sign in at {harmless(url)}", file=sys.stderr, flush=True)
+        print(f"{parties}\nSign in at {harmless(url)}", file=sys.stderr, flush=True)
         if _has_browser():
             # Some browsers return only when they are closed.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()

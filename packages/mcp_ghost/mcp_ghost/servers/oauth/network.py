@@ -1,15 +1,30 @@
-"""Requests to whoever issues tokens; nothing of the server's entry goes along."""
+"""Requests to whoever issues tokens; nothing of the server's entry goes along.
+
+The MCP server names these addresses, and may name any. So they are public ones, or of the range of
+the server itself: one on the internet leads nowhere inside, one of a private network not to this
+machine.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import socket
-from ipaddress import ip_address
+import ipaddress
+from contextlib import suppress
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_ghost.network import is_loopback, is_private_use, is_public, proxy_of, tls_context
+from mcp_ghost.errors import UrlRefusedError, UrlUnresolvedError
+from mcp_ghost.guard import (
+    AddressPolicy,
+    GuardedTransport,
+    Range,
+    check_url,
+    host_of,
+    resolve,
+    without_zones,
+)
+from mcp_ghost.network import is_loopback, proxy_of, tls_context
 from mcp_ghost.text import address
 
 ELSEWHERE = "mcp_ghost_elsewhere"
@@ -30,16 +45,69 @@ class Failure(NamedTuple):
     advice: str
 
 
-async def ask(request: httpx2.Request) -> httpx2.Response:
-    """The whole response to ``request``.
+class IssuerPolicy(AddressPolicy):
+    """Lets requests go to public addresses, and to those of the MCP server's own range."""
+
+    advice = "'issuer' in 'auth' names the host of an issuer that is there."
+
+    def __init__(self, url: str, issuer: str | None = None) -> None:
+        """``url`` is that of the MCP server; its user trusts the host of ``issuer``, too."""
+        self._url = httpx2.URL(url)
+        self._issuer = urlsplit(issuer or "").hostname
+        self._is_proxied = proxy_of(url) is not None
+        self._own: Range | None = None
+
+    def allows(self, host: str, found: Range) -> bool:
+        """See :class:`AddressPolicy`."""
+        return found in (Range.PUBLIC, self._own) or host == self._issuer
+
+    def note_peer(self, response: httpx2.Response) -> None:
+        """Learn the server's range from the address that ``response`` came from."""
+        stream = response.extensions.get("network_stream")
+        peer = stream.get_extra_info("server_addr") if stream else None
+        if peer and not self._is_proxied:
+            (found,) = without_zones([str(peer[0])])
+            self._own = Range.of(found)
+
+    async def find_own_range(self) -> None:
+        """Learn it from the server's name, as long as it has not answered.
+
+        A proxy resolves names for its own network, which says nothing about ours.
+        """
+        if self._own is not None:
+            return
+        host = host_of(self._url)
+        with suppress(ValueError):
+            self._own = Range.of(ipaddress.ip_address(host))
+        if self._own is None and not self._is_proxied:
+            with suppress(UrlUnresolvedError):
+                (found, *others) = {*map(Range.of, await resolve(host))}
+                self._own = Range.PUBLIC if others else found
+
+    def is_named(self, host: str) -> bool:
+        """Whether the user named ``host``, so that a proxy may look it up."""
+        return host in (self._url.host, self._issuer)
+
+    async def check_page(self, url: str) -> None:
+        """Let a page pass that a person is to sign in at.
+
+        Raises:
+            UrlRefusedError: A browser is not sent there.
+        """
+        await self.find_own_range()
+        with suppress(UrlUnresolvedError):  # the browser may have a proxy
+            await check_url(url.partition("?")[0], self)
+
+
+async def ask(request: httpx2.Request, policy: IssuerPolicy) -> httpx2.Response:
+    """The whole response to ``request``, if ``policy`` lets it go out.
 
     What goes wrong is a response too, so that the SDK tries the next address, or says what for.
     """
     url = str(request.url)
     if request.method == "POST" and request.url.scheme != "https" and not is_loopback(url):
         return _fault(f"{address(url)} is not https, so nothing secret is sent to it")
-    if await _leads_to_keys(request.url):
-        return _fault(f"{address(url)} leads to a special-purpose address")
+    await policy.find_own_range()
     bounds = dict.fromkeys(("connect", "read", "write", "pool"), _SECONDS)
     copy = httpx2.Request(
         request.method,
@@ -49,10 +117,18 @@ async def ask(request: httpx2.Request) -> httpx2.Response:
         extensions={"timeout": bounds},
     )
     verify = tls_context() if request.url.scheme == "https" else False
+    proxy = proxy_of(url)
+    way = (
+        httpx2.AsyncHTTPTransport(verify=verify, proxy=proxy)
+        if proxy and policy.is_named(request.url.host)
+        else GuardedTransport(policy, verify=verify, proxy=proxy)
+    )
     try:
-        async with httpx2.AsyncHTTPTransport(verify=verify, proxy=proxy_of(url)) as network:
+        async with way as network:
             response = await network.handle_async_request(copy)
             content = await _content(response)
+    except UrlRefusedError as error:
+        return _fault(f"{address(url)} is not asked: {error}")
     except httpx2.HTTPError as error:
         return _fault(f"{address(url)} does not answer ({error or type(error).__name__})")
     kept = {name: value for name, value in response.headers.items() if name in _KEPT}
@@ -66,23 +142,6 @@ async def _content(response: httpx2.Response) -> bytes:
         if len(content) > _MOST_BYTES:
             raise httpx2.DecodingError("its answer is too long")
     return bytes(content)
-
-
-async def _leads_to_keys(url: httpx2.URL) -> bool:
-    """Whether the host is where a cloud tells a machine its keys, or the like.
-
-    The MCP server says which addresses these are, and may name any.
-    """
-    if proxy_of(str(url)) is not None:
-        return False  # the proxy's network is not ours
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(_SECONDS):
-            found = await loop.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError, TimeoutError):
-        return False  # the request will say so
-    hosts = {ip_address(str(entry[4][0]).partition("%")[0]) for entry in found}
-    return not all(is_public(host) or is_private_use(host) for host in hosts)
 
 
 def _fault(words: str) -> httpx2.Response:

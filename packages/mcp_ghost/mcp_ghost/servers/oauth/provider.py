@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 from mcp import MCPDeprecationWarning
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
@@ -16,7 +18,7 @@ from mcp.shared.auth import (
     OAuthClientMetadata,
 )
 
-from mcp_ghost.servers.oauth.browser import Authorize, address_to_return_to
+from mcp_ghost.servers.oauth.browser import Send, address_to_return_to
 from mcp_ghost.servers.oauth.store import Store, secret_method
 
 if TYPE_CHECKING:
@@ -32,7 +34,11 @@ if _sdk_logger.level == logging.NOTSET:
 
 
 def provider_for(
-    url: str, shown: str, auth: OAuth, authorize: Authorize
+    url: str,
+    shown: str,
+    auth: OAuth,
+    authorize: Send,
+    check_page: Callable[[str], Awaitable[None]],
 ) -> tuple[OAuthClientProvider, Store]:
     """The provider for the server at ``url``, and where it keeps what it gets.
 
@@ -40,7 +46,8 @@ def provider_for(
         url: Without anything secret.
         shown: The same as it may be written down.
         auth: How the entry says that one signs in.
-        authorize: Sends a person to an address.
+        authorize: Says who takes part, and sends a person to an address.
+        check_page: Raises where no person is to be sent to an address.
     """
     asked = [auth.client_id, sorted(auth.scopes), auth.grant_type]
     if auth.grant_type == "client_credentials":
@@ -50,7 +57,7 @@ def provider_for(
         is_document = _is_document(auth.client_id)
         fixed = None if is_document else _registered_beforehand(auth)
         store = Store(url, shown, asked, fixed)
-        person = _Person(authorize, has_secret=bool(fixed and fixed.client_secret))
+        person = _Person(url, authorize, check_page, has_secret=bool(fixed and fixed.client_secret))
         provider = person.provider = OAuthClientProvider(
             url,
             OAuthClientMetadata.model_validate(
@@ -113,9 +120,18 @@ class _Person:
 
     provider: OAuthClientProvider
 
-    def __init__(self, authorize: Authorize, *, has_secret: bool) -> None:
+    def __init__(
+        self,
+        server: str,
+        authorize: Send,
+        check_page: Callable[[str], Awaitable[None]],
+        *,
+        has_secret: bool,
+    ) -> None:
         """``has_secret``: of the entry, so that nobody has said yet how it is sent."""
+        self._server = server
         self._authorize = authorize
+        self._check_page = check_page
         self._has_secret = has_secret
         self._url = ""
 
@@ -125,7 +141,9 @@ class _Person:
 
     async def came_back(self) -> AuthorizationCodeResult:
         """Go there, and read the address at the end."""
-        query = parse_qs(urlsplit(await self._authorize(self._url)).query)
+        await self._check_page(self._url)
+        back = await self._authorize(self._url, self._parties())
+        query = parse_qs(urlsplit(back).query)
         if "error" in query:
             raise OAuthFlowError(": ".join(query["error"] + query.get("error_description", [])))
         context = self.provider.context
@@ -134,4 +152,15 @@ class _Person:
         return AuthorizationCodeResult.model_validate(
             {name: query.get(name, [""])[0] or None for name in ("state", "iss")}
             | {"code": query.get("code", [""])[0]}
+        )
+
+    def _parties(self) -> str:
+        """Whom a person deals with, in ASCII, so that no host looks like another."""
+        context = self.provider.context
+        metadata = context.oauth_metadata
+        issues = str(metadata.token_endpoint) if metadata else context.auth_server_url or self._url
+        server, page, token = (httpx2.URL(it).netloc for it in (self._server, self._url, issues))
+        return (
+            f"The MCP server at {server.decode()} sends you to {page.decode()} to sign in; "
+            f"{token.decode()} then gives this program the token."
         )
