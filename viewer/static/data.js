@@ -214,9 +214,9 @@ export class Episode {
     return this.#took;
   }
 
-  /** What models were sent in a turn, and what came back. */
-  modelCalls(turn) {
-    return read(`${place(this.id)}/calls/${turn}.json`);
+  /** What models were sent in a turn of this episode or another, and what came back. */
+  modelCalls(turn, id = this.id) {
+    return read(`${place(id)}/calls/${turn}.json`);
   }
 
   /** Press a button of the game. */

@@ -85,6 +85,26 @@ export function copyButton(label, text, key = null) {
   return button;
 }
 
+/** Highlight `words` in the texts below `node`, and open what hides them; returns where they stand. */
+export function highlight(name, node, words) {
+  globalThis.CSS.highlights?.delete(name);
+  const ranges = [];
+  if (!words || !node) return ranges;
+  const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  for (let part = walker.nextNode(); part; part = walker.nextNode()) {
+    const text = part.data.toLowerCase();
+    for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + words.length)) {
+      const range = document.createRange();
+      range.setStart(part, Math.min(at, part.length));
+      range.setEnd(part, Math.min(at + words.length, part.length));
+      ranges.push(range);
+      for (let hiding = part.parentElement.closest("details:not([open])"); hiding; hiding = hiding.parentElement.closest("details:not([open])")) hiding.open = true;
+    }
+  }
+  if (ranges.length) globalThis.CSS.highlights?.set(name, new Highlight(...ranges));
+  return ranges;
+}
+
 /** Tell people who use a screen reader. */
 export function announce(text) {
   document.getElementById("announcer").textContent = harmless(text);

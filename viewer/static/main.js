@@ -5,6 +5,7 @@ import { ComparePage } from "./pages/compare_page.js";
 import { announce, fill, h } from "./dom.js";
 import { csv, jsonl, save } from "./download.js";
 import { EpisodePage } from "./pages/episode_page.js";
+import { keep } from "./kept.js";
 import { ExperimentsPage } from "./pages/experiments_page.js";
 import { IndexPage } from "./pages/index_page.js";
 import { SearchPage } from "./pages/search_page.js";
@@ -99,11 +100,7 @@ function isDark() {
 function switchTheme() {
   const root = document.documentElement;
   root.dataset.theme = isDark() ? "light" : "dark";
-  try {
-    localStorage.setItem("zorkgpt-theme", root.dataset.theme);
-  } catch {
-    // Not kept: then it holds until the page is left.
-  }
+  keep("theme", root.dataset.theme);
   dispatchEvent(new Event("themechange"));
 }
 

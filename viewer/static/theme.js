@@ -2,7 +2,7 @@
 {
   let chosen = null;
   try {
-    chosen = localStorage.getItem("zorkgpt-theme");
+    chosen = JSON.parse(localStorage.getItem("zorkgpt-theme"));
   } catch {
     // A browser that keeps nothing follows the system.
   }

@@ -25,7 +25,8 @@ export class MapView {
   #whole = false;
   #bold = 1; // what the width of every line is multiplied by
 
-  constructor(episode) {
+  /** `filler` is the button by which the map fills the screen. */
+  constructor(episode, filler) {
     this.episode = episode;
     this.canvas = h("div", { class: "canvas", role: "application", tabindex: "0", "aria-describedby": "map-keys",
       onkeydown: (event) => this.#key(event), onmousedown: (event) => event.preventDefault() }); // a click leaves the arrows to the replay
@@ -40,7 +41,7 @@ export class MapView {
       h("div", { class: "map-bar" }, this.levels, h("div", { class: "map-tools" },
         tool("plus", "Zoom in", () => this.#zoom(1.3)), tool("minus", "Zoom out", () => this.#zoom(1 / 1.3)),
         tool("here", "Centre the current room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fit(this.#known())), this.walk,
-        document.fullscreenEnabled && tool("screen", "Full screen", () => this.#fillScreen()))),
+        filler)),
       h("div", { class: "ground" }, this.canvas, this.names.node, this.card),
       h("div", { class: "map-bar" }, h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list), this.search.node,
         h("details", { class: "legend" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path)))),
@@ -217,12 +218,6 @@ export class MapView {
     this.show(this.#turn);
   }
 
-  /** The map and the replay's controls alone; Escape leaves. */
-  #fillScreen() {
-    if (document.fullscreenElement) document.exitFullscreen();
-    else this.node.closest(".episode").requestFullscreen().catch(() => announce("The browser does not allow full screen."));
-  }
-
   #roomsKnown() {
     return this.episode.info.map.rooms.filter((it) => it.first_turn <= this.#turn);
   }
@@ -243,7 +238,7 @@ export class MapView {
     const room = marked.nonempty() ? marked : this.graph.nodes(".here");
     const acts = { Home: () => this.#tell(this.graph.nodes(".here")), Enter: () => room.nonempty() && this.#describe(Number(room.id())), Escape: () => this.#undescribe(), "+": () => this.#zoom(1.3), "-": () => this.#zoom(1 / 1.3) };
     const act = KEYS_OF_SIDES[event.key] ? () => this.#tell(neighbour(this.#roomsShown(), room, KEYS_OF_SIDES[event.key])) : acts[event.key];
-    if (!act || (event.key === "Escape" && document.fullscreenElement)) return;
+    if (!act || (event.key === "Escape" && this.card.hidden)) return; // which leaves the full screen
     event.preventDefault();
     event.stopPropagation(); // elsewhere these keys lead through the replay
     act();

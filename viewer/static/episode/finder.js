@@ -1,6 +1,6 @@
 // Finding a turn: by its number, by words in it, or by what happened in it.
 
-import { announce, h, icon } from "../dom.js";
+import { announce, h, highlight, icon } from "../dom.js";
 import { plural } from "../format.js";
 import { found, plain } from "../search.js";
 
@@ -88,22 +88,7 @@ export class Finder {
 
   /** Mark the words in a turn's article, and open what hides them. */
   mark(article) {
-    const words = plain(this.text);
-    globalThis.CSS.highlights?.delete("found");
-    if (!words || !article) return;
-    const ranges = [];
-    const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const text = node.data.toLowerCase();
-      for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + words.length)) {
-        const range = document.createRange();
-        range.setStart(node, Math.min(at, node.length));
-        range.setEnd(node, Math.min(at + words.length, node.length));
-        ranges.push(range);
-        node.parentElement.closest("details:not([open])")?.setAttribute("open", "");
-      }
-    }
-    if (ranges.length) globalThis.CSS.highlights?.set("found", new Highlight(...ranges));
+    highlight("found", article, plain(this.text));
   }
 
   #goTo() {

@@ -1,6 +1,8 @@
 // What a model was sent in the turn shown, and what came back; with what is new since the call before.
 
-import { bdi, copyButton, fill, h, keepingFocus } from "../dom.js";
+import { readPartOfIndex } from "../data.js";
+import { announce, bdi, copyButton, fill, h, highlight, keepingFocus } from "../dom.js";
+import { plain } from "../search.js";
 import * as format from "../format.js";
 
 export class Prompt {
@@ -8,12 +10,11 @@ export class Prompt {
   #asked = 0; // counts requests for data: only the latest is shown
   #newOnly = false;
   #open = new Map();
+  #against = { turn: null, id: "" }; // what it is compared with: by default the turn before, of another episode the same turn
+  #found = { words: "", at: -1 };
 
-  #against = null; // the turn it is compared with, or null for the one before
-
-  /** `turn` makes it a page of its own, or puts it beside the story again. */
-  constructor(episode, turn) {
-    Object.assign(this, { episode, turn });
+  constructor(episode) {
+    this.episode = episode;
     this.visible = false;
     this.node = h("section", { class: "request", "aria-label": "Prompt", tabindex: "0" });
   }
@@ -25,8 +26,13 @@ export class Prompt {
     const ticket = ++this.#asked;
     if (!turn) return this.#say("No model is asked before the first turn.");
     try {
-      const [calls, before] = await Promise.all([this.episode.modelCalls(turn), (this.#against ?? turn - 1) > 0 ? this.episode.modelCalls(this.#against ?? turn - 1) : []]);
-      if (ticket === this.#asked) this.#draw(calls, before);
+      const other = this.#other;
+      let missing = "";
+      const [calls, before] = await Promise.all([this.episode.modelCalls(turn), other > 0 ? this.episode.modelCalls(other, this.#against.id || this.episode.id).catch((error) => {
+        missing = `It cannot be compared: ${error.message}`;
+        return [];
+      }) : []]);
+      if (ticket === this.#asked) this.#draw(calls, before, missing);
     } catch (error) {
       if (ticket !== this.#asked) return;
       this.#say(error.status === 404 ? ["This copy of the episode has no prompts: export it with ", h("code", { class: "unbroken" }, "--prompts"), "."] : `It could not be loaded. ${error.message}`);
@@ -37,33 +43,61 @@ export class Prompt {
     fill(this.node, h("p", { class: "fine" }, text));
   }
 
-  #draw(calls, earlier) {
+  /** The turn with which the one that is shown is compared. */
+  get #other() {
+    return this.#against.turn ?? (this.#against.id ? this.#turn : this.#turn - 1);
+  }
+
+  #draw(calls, earlier, missing) {
     if (!calls.length) return this.#say(`Turn ${this.#turn}: no model was asked, or the log does not say.`);
-    const before = new Map();
-    for (const call of earlier) before.set(call.role, call);
+    const chosen = this.#against.id || this.#against.turn; // then call by call, else each with the one before
+    const before = Map.groupBy(earlier, (it) => it.role);
     const { scrollTop } = this.node;
-    keepingFocus(this.node, () => fill(this.node, h("h2", { class: "unseen" }, "Prompt"), this.#choice(), calls.map((call, i) => {
-      const shown = this.#call(call, before.get(call.role), i);
-      before.set(call.role, call);
-      return shown;
+    keepingFocus(this.node, () => fill(this.node, h("h2", { class: "unseen" }, "Prompt"), this.#choice(), missing && h("p", { class: "failure" }, missing), calls.map((call, i) => {
+      const others = before.get(call.role) ?? [];
+      const other = chosen ? others.shift() : others.at(-1);
+      if (!chosen) before.set(call.role, [call]);
+      return this.#call(call, other, i);
     })));
     this.node.scrollTop = scrollTop;
+    this.#find(0);
+  }
+
+  /** Mark the words that are looked for, and go to the next place where they stand. */
+  #find(by) {
+    const { words, at } = this.#found;
+    const ranges = highlight("found-in-prompt", this.node, plain(words));
+    if (!by || !plain(words)) return;
+    if (!ranges.length) return announce("No match");
+    this.#found.at = (at + by + ranges.length) % ranges.length;
+    ranges[this.#found.at].startContainer.parentElement.scrollIntoView({ block: "center" });
+    announce(`${this.#found.at + 1} of ${ranges.length}`);
   }
 
   #choice() {
     const box = h("input", { type: "checkbox", "data-focus": "new", checked: this.#newOnly, onchange: () => { this.#newOnly = box.checked; this.show(); } });
-    const against = h("input", { type: "text", inputmode: "numeric", "data-focus": "against", value: this.#against ?? "", placeholder: String(Math.max(0, this.#turn - 1)), onchange: () => {
-      this.#against = /^[1-9]\d*$/.test(against.value) ? Math.min(Number(against.value), this.episode.last) : null;
+    const turn = h("input", { type: "text", inputmode: "numeric", "data-focus": "against", value: this.#against.turn ?? "", placeholder: String(Math.max(0, this.#other)), onchange: () => {
+      this.#against.turn = /^[1-9]\d*$/.test(turn.value) ? Number(turn.value) : null;
       this.show();
     } });
-    const full = "full" in (this.node.closest("main")?.dataset ?? {});
-    return h("div", { class: "tools fine" }, h("label", {}, box, " Only lines that are new since the previous call"), h("label", {}, "Compared with turn ", against),
-      h("button", { type: "button", class: "more", "data-focus": "page", onclick: this.turn }, full ? "Beside the story" : "On a page of its own"));
+    const others = h("datalist", { id: "other-episodes" });
+    const id = h("input", { type: "text", list: "other-episodes", "data-focus": "other", value: this.#against.id, placeholder: "this episode", autocomplete: "off", onchange: () => {
+      this.#against.id = id.value.trim();
+      this.show();
+    }, onfocus: async () => others.firstChild ?? fill(others, (await readPartOfIndex().catch(() => ({ episodes: [] }))).episodes.map((it) => h("option", { value: it.id }))) });
+    const words = h("input", { type: "search", "data-focus": "find", value: this.#found.words, placeholder: "Search", "aria-label": "Search this prompt", autocomplete: "off", oninput: () => {
+      this.#found = { words: words.value, at: -1 };
+      this.#find(0);
+    }, onkeydown: (event) => event.key === "Enter" && this.#find(event.shiftKey ? -1 : 1) });
+    return h("div", { class: "tools fine" }, words, h("label", {}, box, " Only new lines"), h("label", {}, "Compared with turn ", turn), h("label", {}, "of ", id), others);
   }
 
   #call(call, before, i) {
     if (call.unreadable) return h("section", { class: "call" }, h("h3", {}, bdi(call.role)), h("p", { class: "failure" }, call.unreadable));
-    const known = new Set((before?.messages ?? []).flatMap((it) => it.text.split("\n")));
+    const linesOf = (it) => it?.messages.flatMap(({ text }) => text.split("\n")) ?? [];
+    const known = new Set(linesOf(before));
+    const present = new Set(linesOf(call));
+    const gone = [...known].filter((line) => line.trim() && !present.has(line));
     return h("section", { class: "call", "aria-label": `${call.role}, call ${i + 1}` },
       h("h3", {}, bdi(call.role), h("span", { class: "fine" }, " ", bdi(call.model ?? ""))),
       h("dl", {}, facts(call).map(([name, value]) => [h("dt", {}, name), h("dd", {}, bdi(String(value)))])),
@@ -71,6 +105,7 @@ export class Prompt {
       call.error && h("p", { class: "failure" }, bdi(call.error)),
       h("h4", {}, "Request"), copyButton("Copy the messages", () => JSON.stringify(call.messages, null, 2), `sent ${i}`),
       this.#messages(call.messages, before && known, i),
+      gone.length > 0 && this.#fold(`${i} gone`, false, [h("b", {}, format.plural(gone.length, "line")), h("span", { class: "fine" }, " of the other request, not in this one")], h("pre", { dir: "auto", tabindex: "0" }, h("del", {}, gone.join("\n")))),
       call.reply && [h("h4", {}, "Reply"), copyButton("Copy the answer", () => call.reply.text, `reply ${i}`), reply(call.reply)],
       call.schemas.length > 0 && this.#fold(`${i} tools`, false, h("b", {}, format.plural(call.schemas.length, "tool")), call.schemas.map((it) => h("pre", { tabindex: "0" }, JSON.stringify(it, null, 2)))),
       this.#asJson(call, `${i} json`));
@@ -132,16 +167,28 @@ export class Prompt {
   }
 }
 
+const FINISHED = { stop: "the reply is complete", tool_calls: "it calls tools", length: "out of tokens", content_filter: "held back by the provider" };
+const FORMATS = { openai: "OpenAI", anthropic: "Anthropic", gemini: "Gemini", responses: "OpenAI Responses" };
+const HERE = /^\w+:\/\/(localhost|127\.[\d.]+|\[::1\])(?=[:/]|$)/;
+
+/** Where a model is asked; of one on this machine, whose format is spoken says nothing. */
+function endpoint(where, provider) {
+  if (where.includes("embedded.invalid")) return "the small model on this machine";
+  return HERE.test(where) ? `this machine (${where})` : `${where} (${FORMATS[provider] ?? provider} format)`;
+}
+
+/** The name of an option in words: "max_tokens" is "Max tokens". */
+const inWords = (name) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll(/[_.]+/g, " ");
+
 /** A call in names and values. */
 function facts({ reply, milliseconds, options, tools, where, provider, left_out }) {
   const used = reply?.usage;
-  const here = where.includes("embedded.invalid");
   return [
-    ["Endpoint", here ? "the small model on this machine" : `${where} (${provider} format)`], ["Served by", reply?.model], ["Finish reason", reply?.finish_reason],
+    ["Endpoint", endpoint(where, provider)], ["Served by", reply?.model], ["Finish reason", FINISHED[reply?.finish_reason] ?? reply?.finish_reason],
     ["Tokens", used && `${format.whole(used.prompt_tokens)} in${used.cached_tokens > 0 ? ` (${format.whole(used.cached_tokens)} cached)` : ""}, ${format.whole(used.completion_tokens)} out`],
     ["Cost", used?.cost > 0 && format.money(used.cost)], ["Time", format.duration(milliseconds / 1000)],
     ["Tools", tools.join(", ")], ["Left out", left_out.join(", ")],
-    ...Object.entries(options).filter(([, value]) => typeof value !== "object"),
+    ...Object.entries(options).map(([name, value]) => [inWords(name), value === true ? "yes" : Array.isArray(value) ? value.join(", ") : value]),
   ].filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
 }
 

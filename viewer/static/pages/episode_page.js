@@ -9,6 +9,7 @@ import { announce, bdi, clamp, fill, h } from "../dom.js";
 import * as format from "../format.js";
 import { Finder } from "../episode/finder.js";
 import { Live } from "../live.js";
+import { Panes } from "../episode/panes.js";
 import { ScoreChart } from "../drawing/score_chart.js";
 import { Prompt } from "../episode/prompt.js";
 import { Situation } from "../episode/situation.js";
@@ -66,7 +67,7 @@ export class EpisodePage {
   async #drawMap() {
     const { MapView } = await import("../drawing/map_view.js");
     if (this.closed) return;
-    this.map = new MapView(this.episode);
+    this.map = new MapView(this.episode, this.panes.filler(() => "charts", "Fill the screen with the map"));
     this.charts.prepend(this.map.node);
     this.map.start();
     this.map.show(this.#shown);
@@ -81,10 +82,8 @@ export class EpisodePage {
     this.map?.close();
     this.chart?.close();
     this.usage?.close();
-    delete this.main.dataset.view;
-    delete this.main.dataset.side;
-    delete this.main.dataset.finding;
-    delete this.main.dataset.full;
+    this.panes?.close();
+    for (const name of ["view", "side", "finding"]) delete this.main.dataset[name];
   }
 
   /** Another turn of the same episode needs no new page. */
@@ -108,7 +107,7 @@ export class EpisodePage {
     const inControl = event.target.closest("button, summary, a, input");
     const acts = {
       ArrowLeft: () => this.step(-1), ArrowRight: () => this.step(1),
-      c: () => this.#shorten(), Home: () => this.go(0), End: () => this.follow(), f: () => this.follow(), " ": () => this.play(),
+      c: () => this.#shorten(), Escape: () => this.panes.fill(null), Home: () => this.go(0), End: () => this.follow(), f: () => this.follow(), " ": () => this.play(),
     };
     if (event.key === "p") return this.cockpit?.pause() ?? false;
     if (event.key === ".") return this.cockpit?.step() ?? false;
@@ -127,7 +126,7 @@ export class EpisodePage {
     this.#shown = turn;
     if (turn < this.episode.last) this.#following = false;
     if (turn === this.episode.last) this.#countNews(-this.#news);
-    if (!keepsAddress) history.replaceState(null, "", ofEpisode(this.id, turn, this.finder.text, "full" in this.main.dataset));
+    if (!keepsAddress) history.replaceState(null, "", ofEpisode(this.id, turn, this.finder.text, this.#isPromptAlone));
     this.#showControls();
     this.map?.show(turn);
     this.chart.show(turn);
@@ -203,7 +202,7 @@ export class EpisodePage {
   #build() {
     this.transcript = new Transcript(this.episode, { back: () => this.#readBack(), end: () => this.#readOn(), loaded: () => this.#tell(), reframed: () => this.#follows && this.transcript.reveal(this.#shown, "end", false), rewrapped: () => this.transcript.reveal(this.#shown, this.#follows ? "end" : "start", false) });
     this.situation = new Situation(this.episode);
-    this.prompt = new Prompt(this.episode, () => this.#turnPrompt());
+    this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
     this.usage = new Usage(this.episode, (turn) => this.#jump(turn));
     this.cockpit = new Cockpit(this.episode);
@@ -215,12 +214,16 @@ export class EpisodePage {
     this.sides = ASIDE.map(([name, label]) => this.#tab(name, label, name === "situation"));
     this.main.dataset.side = "situation";
     this.charts = h("div", { class: "charts" }, this.chart.node);
+    const story = h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news, this.cockpit.node);
+    const side = h("div", { class: "side" }, h("div", { class: "tabs sides" }, h("div", { role: "tablist", "aria-label": "Beside the story", onkeydown: turnTabs }, this.sides)), this.situation.node, this.prompt.node, this.usage.node);
+    this.panes = new Panes(this.main, { story, side, charts: this.charts }, () => this.go(this.#shown));
+    this.finder.node.append(this.panes.filler(() => "story", "Fill the screen with the story"));
+    side.firstChild.append(this.panes.filler(() => "side", "Fill the screen with this pane"));
+    this.controls.node.append(this.panes.shown, this.panes.filler(() => ({ story: "story", map: "charts" })[this.main.dataset.view] ?? "side", "Fill the screen"));
     fill(this.main, h("div", { class: "episode" },
       h("a", { class: "skip", href: "#side", onclick: (event) => this.#skip(event) }, "Skip to the situation"),
       h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the page", onkeydown: turnTabs }, this.tabs),
-      h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news, this.cockpit.node),
-      h("div", { class: "side" }, h("div", { class: "tabs sides", role: "tablist", "aria-label": "Beside the story", onkeydown: turnTabs }, this.sides), this.situation.node, this.prompt.node, this.usage.node),
-      this.charts,
+      this.panes.node,
       this.controls.node));
     this.chart.start();
   }
@@ -233,6 +236,7 @@ export class EpisodePage {
   #skip(event) {
     event.preventDefault(); // the address names what is shown, not a place on the page
     this.#choose("situation");
+    this.panes.toggle("side", true);
     this.situation.node.focus();
   }
 
@@ -253,18 +257,15 @@ export class EpisodePage {
     }
   }
 
-  /** The prompt alone, on a page of its own, or beside the story again. */
-  #fillWithPrompt(full) {
-    if (full) this.#choose("prompt");
-    if (full === "full" in this.main.dataset) return;
-    if (full) this.main.dataset.full = "prompt";
-    else delete this.main.dataset.full;
-    this.prompt.show();
+  /** The prompt that fills the screen is a page with an address. */
+  get #isPromptAlone() {
+    return this.panes.alone === "side" && this.main.dataset.side === "prompt";
   }
 
-  #turnPrompt() {
-    this.#fillWithPrompt(!("full" in this.main.dataset));
-    this.go(this.#shown);
+  #fillWithPrompt(wanted) {
+    if (wanted === this.#isPromptAlone) return;
+    if (wanted) this.#choose("prompt");
+    this.panes.fill(wanted ? "side" : null);
   }
 
   #showHeading() {

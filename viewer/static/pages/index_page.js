@@ -5,13 +5,13 @@ import { readPartOfIndex } from "../data.js";
 import { MODE } from "../server.js";
 import { bdi, fill, h, keepingFocus } from "../dom.js";
 import { FilterField } from "../filter_field.js";
+import { keep, kept } from "../kept.js";
 import { tagList } from "../episode/notes.js";
 import * as format from "../format.js";
 import { sparkline } from "../drawing/sparkline.js";
 
 const REFRESH = 2000; // milliseconds, while an episode runs or none has begun
 const REFRESH_IDLE = 5000; // milliseconds, otherwise: another may begin
-const KEPT = "zorkgpt-columns";
 const COLUMNS = [
   { name: "Episode", key: (it) => it.started ?? "", cell: episodeCell },
   { name: "Started", key: (it) => it.started ?? "", cell: (it) => format.moment(it.started), hidden: true },
@@ -42,14 +42,6 @@ const only = (field, value) => h("a", { class: "only", href: ofIndex({ filter: `
 /** A start that failed: nothing was played. */
 const isFailedStart = (it) => !it.turns && !it.running;
 
-const hiddenColumns = () => {
-  try {
-    return new Set(JSON.parse(localStorage.getItem(KEPT)) ?? COLUMNS.filter((it) => it.hidden).map((it) => it.name));
-  } catch {
-    return new Set();
-  }
-};
-
 function endCell(it) {
   const kind = it.running ? "live" : it.end_reason ?? "interrupted";
   const end = only("end", format.ending(it));
@@ -62,7 +54,7 @@ export class IndexPage {
   #sort = { column: COLUMNS[0], down: true };
   #chosen = new Set();
   #latest = null; // what was chosen last
-  #hidden = hiddenColumns();
+  #hidden = new Set(kept("columns", COLUMNS.filter((it) => it.hidden).map((it) => it.name)));
   #starts = false; // whether starts that failed are shown
 
   constructor(address, { main, heading, links }) {
@@ -154,11 +146,7 @@ export class IndexPage {
   #columnBox({ name }) {
     const box = h("input", { type: "checkbox", checked: !this.#hidden.has(name), onchange: () => {
       this.#hidden[box.checked ? "delete" : "add"](name);
-      try {
-        localStorage.setItem(KEPT, JSON.stringify([...this.#hidden]));
-      } catch {
-        // Not kept: then it holds until the page is left.
-      }
+      keep("columns", [...this.#hidden]);
       this.#fillTable();
     } });
     return h("label", {}, box, " ", name);

@@ -229,10 +229,10 @@ def test_the_map_finds_rooms_takes_keys_and_tells_the_walk(replay: Page) -> None
     latest = canvas.evaluate(TRAIL)
     replay.get_by_role("button", name="Show the whole walk").click()
     assert canvas.evaluate(TRAIL) > latest
-    replay.get_by_role("button", name="Full screen").click()
+    replay.get_by_role("button", name="Fill the screen with the map").click()
     expect(replay.locator(".transcript")).to_be_hidden()
     expect(replay.get_by_label("Turn", exact=True)).to_be_visible()
-    replay.get_by_role("button", name="Full screen").click()
+    replay.keyboard.press("Escape")
     expect(replay.locator(".transcript")).to_be_visible()
     replay.get_by_role("button", name="Show the whole walk").click()
 
@@ -281,27 +281,44 @@ def test_the_prompt_of_a_turn_shows_what_was_sent_and_what_came_back(replay: Pag
     prompt = replay.get_by_role("region", name="Prompt")
     call = prompt.get_by_role("region", name="Agent, call 1")
     expect(call.locator("dl")).to_contain_text("Served byscripted_model.py")
-    expect(call.locator("dl")).to_contain_text("Finish reasonstop")
+    expect(call.locator("dl")).to_contain_text("Finish reasonthe reply is complete")
+    expect(call.locator("dl")).to_contain_text("Endpointthis machine (http://127.0.0.1:")
+    expect(call.locator("dl")).to_contain_text("Max tokens")
+    assert "openai" not in call.locator("dl").inner_text()
     expect(call.locator("mark", has_text="Turn 15 of at most")).to_have_count(1)
     expect(call.locator("pre.raw")).to_contain_text('"action": "take recipe card"')
     head = call.locator("details", has_text="You are playing a text adventure").last
     expect(head).not_to_have_attribute("open", "")
-    prompt.get_by_label("Only lines that are new since the previous call").check()
+    prompt.get_by_label("Search this prompt").fill("playing a text adventure")
+    replay.keyboard.press("Enter")
+    expect(head.locator("pre")).to_be_in_viewport()
+    assert replay.evaluate("CSS.highlights.get('found-in-prompt').size") == 1
+    prompt.get_by_label("Search this prompt").fill("")
+    prompt.get_by_label("Only new lines").check()
     expect(call.locator("details", has_text="You are playing a text adventure")).to_have_count(0)
     expect(call.locator("mark", has_text="Turn 15 of at most")).to_have_count(1)
-    prompt.get_by_label("Only lines that are new since the previous call").uncheck()
+    prompt.get_by_label("Only new lines").uncheck()
     replay.keyboard.press("ArrowRight")
     expect(call.locator("mark", has_text="Turn 16 of at most")).to_have_count(1)
-    prompt.get_by_role("button", name="On a page of its own").click()
+    alone = replay.get_by_role("button", name="Fill the screen with this pane")
+    alone.click()
     assert replay.evaluate("location.hash") == "#/played/turn/16/prompt"
     expect(replay.locator(".transcript")).to_be_hidden()
     prompt.get_by_label("Compared with turn").fill("16")
     replay.keyboard.press("Enter")
     expect(call.locator("mark")).to_have_count(0)
-    prompt.get_by_label("Compared with turn").fill("")
+    prompt.get_by_label("Compared with turn").fill("15")
     replay.keyboard.press("Enter")
-    prompt.get_by_role("button", name="Beside the story").click()
+    expect(call.locator("del")).to_contain_text("Turn 15 of at most")
+    prompt.get_by_label("Compared with turn").fill("")
+    prompt.get_by_label("of", exact=True).fill("played")
+    replay.keyboard.press("Enter")
+    expect(call.locator("mark")).to_have_count(0)
+    prompt.get_by_label("of", exact=True).fill("")
+    replay.keyboard.press("Enter")
+    alone.click()
     expect(replay.locator(".transcript")).to_be_visible()
+    assert replay.evaluate("location.hash") == "#/played/turn/16"
     with_tools = 4 * 4
     replay.evaluate(f"location.hash = '#/played/turn/{with_tools}'")
     expect(prompt.get_by_role("heading", name="Agent")).to_have_count(2)
@@ -433,3 +450,45 @@ def test_the_transcript_is_one_stop_and_its_turns_are_gone_through_by_page(repla
     replay.keyboard.press("ArrowRight")
     expect(tabs.nth(1)).to_have_attribute("aria-selected", "true")
     tabs.first.click()
+
+
+@needs_chromium
+def test_panes_move_close_and_fill_the_screen_and_the_browser_remembers_it(
+    browser: Browser, address: str
+) -> None:
+    with opened(browser, f"{address}#/played/turn/6") as page:
+        expect(current(page)).to_be_visible()
+        width = "it => it.getBoundingClientRect().width"
+        story, side = page.locator(".story"), page.locator(".side")
+        border = page.get_by_role("separator", name="Width of the story")
+        before = story.evaluate(width)
+        box = border.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"], 300)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 100, 320)
+        page.mouse.up()
+        assert before + 88 < story.evaluate(width) < before + 112
+        page.keyboard.press("ArrowLeft")
+        assert story.evaluate(width) < before + 100
+        shows(page, 6)  # the arrow was the border's
+        panes = page.get_by_role("group", name="Panes")
+        panes.get_by_role("button", name="Side").click()
+        panes.get_by_role("button", name="Map").click()
+        assert story.evaluate(width) == 1280
+        expect(panes.get_by_role("button", name="Story")).to_be_disabled()
+        page.reload()
+        expect(current(page)).to_be_visible()
+        expect(side).to_be_hidden()
+        panes.get_by_role("button", name="Side").click()
+        expect(side).to_be_visible()
+        page.get_by_role("button", name="Fill the screen with this pane").click()
+        expect(story).to_be_hidden()
+        expect(page.get_by_role("banner")).to_be_hidden()
+        assert side.evaluate(width) == 1280
+        page.keyboard.press("Escape")
+        expect(story).to_be_visible()
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.locator(".transcript").evaluate("it => it.clientHeight") > 560
+        page.get_by_role("button", name="Fill the screen", exact=True).click()
+        assert page.locator(".transcript").evaluate("it => it.clientHeight") > 740
