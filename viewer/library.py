@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import statistics
 import time
 from collections import defaultdict
@@ -141,6 +142,25 @@ class Library:
                 self._look_around()
             return self._episodes.get(episode_id)
 
+    def delete(self, ids: Iterable[str]) -> dict[str, str]:
+        """Delete the folders of episodes, whole; returns those that stay, and why."""
+        kept = {}
+        for episode_id in ids:
+            folder = self.folder_of(episode_id)
+            try:
+                if folder is None:
+                    continue
+                below = self.workdir.resolve() / folder.relative_to(self.workdir)
+                if folder.resolve() != below:
+                    kept[episode_id] = "A link leads to it."
+                elif is_being_written(folder / EVENTS_FILE):
+                    kept[episode_id] = "It is being played."
+                else:
+                    shutil.rmtree(folder)
+            except OSError as error:
+                kept[episode_id] = f"{error.strerror or error}."
+        return kept
+
     def find(self, wanted: str) -> Episode:
         """Return the episode of that id or name, in that folder, or the ``latest`` one.
 
@@ -221,6 +241,11 @@ def _folders_of_episodes(workdir: Path) -> Iterator[Path]:
             folders.clear()
         deep = len(here.relative_to(workdir).parts) >= _DEPTH
         folders[:] = [] if deep else [name for name in folders if not name.startswith(".")]
+
+
+def bytes_of(folder: Path) -> int:
+    """Return how much is in a folder; links are not followed."""
+    return sum(it.lstat().st_size for it in folder.rglob("*"))
 
 
 def _in_folder(folder: Path) -> Episode | None:

@@ -19,6 +19,7 @@ FORMER_NOTES_FILE = "notes.json"
 MOST_NOTE_CHARACTERS = 4000
 MOST_TAGS = 20
 MOST_TAG_CHARACTERS = 40
+MOST_NAME_CHARACTERS = 80
 MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -38,6 +39,8 @@ class Note(BaseModel):
 class _Written(Note):
     """All that is in the file."""
 
+    name: str = ""
+    """What the list calls the episode, instead of the name of its folder."""
     turns: dict[int, Note] = Field(default_factory=dict)
 
 
@@ -72,14 +75,19 @@ class Notes:
         notes = self._read()
         tags = {tag for turn in notes.turns.values() for tag in turn.tags}
         return {
+            "name": notes.name,
             "note": notes.note,
             "tags": notes.tags,
             "turn_tags": sorted(tags),
             "noted_turns": len(notes.turns),
         }
 
-    def write(self, turn: int | None, note: str, tags: Sequence[str]) -> JSONObject:
+    def write(
+        self, turn: int | None, note: str, tags: Sequence[str], name: str | None = None
+    ) -> JSONObject:
         """Replace what is said of a turn, or of the whole episode; an empty note is removed.
+
+        The episode keeps its name unless there is a new one; an empty one takes it away.
 
         Raises:
             NotesError: It is too long, or the file is damaged.
@@ -90,6 +98,8 @@ class Notes:
         with _alone(self._folder):
             source = self._file
             notes = _read(source)
+            if name is not None:
+                notes.name = " ".join(harmless(name).split())[:MOST_NAME_CHARACTERS]
             if turn is None:
                 notes.note, notes.tags = written.note, written.tags
             elif written.note or written.tags:
@@ -97,7 +107,7 @@ class Notes:
             else:
                 notes.turns.pop(turn, None)
             notes.turns = dict(sorted(notes.turns.items()))
-            text = notes.model_dump_json(indent=1) + "\n"
+            text = notes.model_dump_json(indent=1, exclude_defaults=True) + "\n"
             if len(text.encode()) > MOST_BYTES:
                 raise NotesError(f"{file} would grow beyond {MOST_BYTES:,} bytes.")
             write_whole(file, text)

@@ -51,6 +51,15 @@ export function readCurves(by, figure, ids) {
   return read(`curves/${by}/${figure}.json${ids && MODE === "live" ? `?episodes=${ids.map(encodeURIComponent).join(",")}` : ""}`);
 }
 
+/** Write a note on an episode or one of its turns; all of its notes come back. */
+export const writeNote = async (id, note) => (await send(`${place(id)}/notes`, note)).json();
+
+/** The bytes that episodes take on the disk. */
+export const sizeOf = async (ids) => (await read(`size.json?episodes=${ids.map(encodeURIComponent).join(",")}`)).bytes;
+
+/** Delete episodes, also while the page is being left; those that stay come back with why. */
+export const deleteEpisodes = async (ids) => (await send("data/delete", { episodes: ids }, { keepalive: true })).json();
+
 /** The episodes whose logs were read so far, where there is a server that still reads. */
 export const readPartOfIndex = () => (MODE === "live" ? read("data/episodes.json?partial") : readIndex());
 
@@ -196,8 +205,8 @@ export class Episode {
   }
 
   /** Write a note; all of them come back. */
-  async write(note) {
-    return (await send(`${place(this.id)}/notes`, note)).json();
+  write(note) {
+    return writeNote(this.id, note);
   }
 
   /** [turn, tokens, dollars, seconds] of all that was used until after each turn. */

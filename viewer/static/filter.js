@@ -7,7 +7,7 @@ const NUMBERS = {
   tools: (it) => it.tool_calls, tokens, cost: (it) => it.cost, deaths: (it) => it.deaths, rooms: (it) => it.rooms, calls: (it) => it.calls, hints: (it) => it.hints,
 };
 const TEXTS = {
-  episode: (it) => it.id, story: (it) => `${it.title ?? ""} ${it.story ?? ""}`, model: playedBy, player: (it) => it.player,
+  episode: (it) => `${it.id} ${it.name ?? ""}`, story: (it) => `${it.title ?? ""} ${it.story ?? ""}`, model: playedBy, player: (it) => it.player,
   engine: (it) => it.engine, group: (it) => it.group, end: (it) => `${ending(it)} ${it.end_reason ?? ""}`, without: (it) => (it.parts_off ?? []).join(" "), started: (it) => it.started,
   tag: (it) => [...(it.tags ?? []), ...(it.turn_tags ?? [])].join(", "), note: (it) => it.note,
 };
@@ -78,4 +78,4 @@ function distance(a, b) {
 }
 
 const described = (it) =>
-  [it.id, it.story, it.title, it.model, it.player, it.engine, it.group, ending(it), `seed ${it.seed}`, ...(it.tags ?? []), ...(it.parts_off ?? []).map((part) => `without ${part}`)].join(" ").toLowerCase();
+  [it.id, it.name ?? "", it.story, it.title, it.model, it.player, it.engine, it.group, ending(it), `seed ${it.seed}`, ...(it.tags ?? []), ...(it.parts_off ?? []).map((part) => `without ${part}`)].join(" ").toLowerCase();

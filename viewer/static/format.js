@@ -20,6 +20,10 @@ const ENDS = {
 export const whole = (number) => WHOLE.format(number ?? 0);
 export const tenths = (number) => TENTHS.format(number ?? 0);
 export const short = (number) => SHORT.format(number ?? 0).replace("K", "k");
+export function bytes(number) {
+  const power = Math.min(3, Math.floor(Math.log10(Math.max(1, number)) / 3));
+  return `${TENTHS.format(number / 1000 ** power)} ${["B", "kB", "MB", "GB"][power]}`;
+}
 export const signed = (number) => (number > 0 ? `+${number}` : `−${-number}`);
 export const plural = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
@@ -55,6 +59,9 @@ export const placeName = (room) => room?.name ?? "Unknown place";
 export function score({ score, max_score }) {
   return max_score ? `${known(score)} / ${max_score}` : String(known(score));
 }
+
+/** What the list calls an episode: the name somebody gave it, or else its folder's. */
+export const named = (summary) => summary.name || summary.id;
 
 /** Who played: the model or, where none was asked, the name of the player. */
 export const playedBy = ({ model, player }) => model || player;

@@ -32,6 +32,6 @@ function kept() {
 export const hasToken = () => Boolean(token);
 
 /** Send what is to be changed. Throws an Error that says why the server refuses. */
-export function send(path, change) {
-  return ask(path, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify(change) });
+export function send(path, change, options = {}) {
+  return ask(path, { ...options, method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify(change) });
 }

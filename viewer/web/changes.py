@@ -1,4 +1,4 @@
-"""What a page may change, if it knows the token of whoever started the server: a game, and notes.
+"""What a page may change, if it knows the token of whoever started the server.
 
 The token travels in a header that no other site can send, and never in the part of an address that
 servers are told.
@@ -15,12 +15,13 @@ from starlette.responses import PlainTextResponse, Response
 from mcp_ghost.results import JSONObject
 from viewer.episode import Episode
 from viewer.experiments.notes import NotesError
+from viewer.library import Library
 from viewer.turns import encoded
 from viewer.web.cockpit import Cockpit, RefusedError
 
 METHOD = "POST"
-CONTROL, NOTES = "/control", "/notes"
-"""How the addresses end, below ``/data/EPISODE``."""
+CONTROL, NOTES, DELETE = "/control", "/notes", "/delete"
+"""How the addresses end, below ``/data/EPISODE``, but for ``/data/delete``."""
 MOST_SENT_BYTES = 64 * 1024
 
 
@@ -31,6 +32,8 @@ class _NoteSent(BaseModel):
     """None for the episode as a whole."""
     note: str
     tags: list[str]
+    name: str | None = None
+    """The episode's; None to leave it as it is."""
 
 
 async def press(request: Request, cockpit: Cockpit, episode: Episode) -> Response:
@@ -63,12 +66,24 @@ async def write_note(request: Request, token: str, episode: Episode) -> Response
     if turn is not None and not 0 <= turn <= episode.turn_count:
         return PlainTextResponse(f"The episode has no turn {turn}.", 422)
     try:
-        notes = await run_in_threadpool(episode.notes.write, turn, said.note, said.tags)
+        notes = await run_in_threadpool(episode.notes.write, turn, said.note, said.tags, said.name)
     except NotesError as error:
         return PlainTextResponse(str(error), 422)
     except OSError as error:
         return PlainTextResponse(f"The notes cannot be written: {error.strerror}.", 507)
     return Response(encoded(notes), media_type="application/json")
+
+
+async def delete(request: Request, token: str, library: Library) -> Response:
+    """Delete episodes: 200 with those that stay, and why, or a line that says why not."""
+    if not _knows(request, token):
+        refusal = "Only the page at the address that the viewer printed may delete episodes."
+        return PlainTextResponse(refusal, 403)
+    wanted = (await _sent(request) or {}).get("episodes")
+    if not isinstance(wanted, list):
+        return PlainTextResponse("This is not a list of episodes.", 400)
+    kept = await run_in_threadpool(library.delete, map(str, wanted))
+    return Response(encoded(kept), media_type="application/json")
 
 
 def _knows(request: Request, token: str) -> bool:

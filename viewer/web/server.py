@@ -1,4 +1,4 @@
-"""The viewer's web server: reads event logs, answers on loopback, and writes only notes."""
+"""The viewer's web server: reads event logs, answers on loopback, and changes what a page may."""
 
 import hashlib
 import ipaddress
@@ -25,7 +25,7 @@ from mcp_ghost.results import JSONObject
 from viewer.episode import Episode
 from viewer.experiments.curves import FIGURES, GROUPINGS
 from viewer.experiments.search import turns_with
-from viewer.library import LATEST, Library
+from viewer.library import LATEST, Library, bytes_of
 from viewer.turns import encoded
 from viewer.web import changes
 from viewer.web.cockpit import Cockpit
@@ -63,7 +63,7 @@ mimetypes.add_type("font/woff2", ".woff2")
 class Guard:
     """Allows only reading, and only under a host name of ours (against DNS rebinding).
 
-    Notes are written, and the buttons of a game pressed, at addresses of their own.
+    Notes are written, buttons of a game pressed and episodes deleted at addresses of their own.
     """
 
     def __init__(self, app: ASGIApp, host: str, writable: Sequence[str]) -> None:
@@ -130,6 +130,7 @@ class Viewer:
         """Part of every ETag: another version of the program may answer otherwise."""
         writing = {changes.CONTROL: self._control} if cockpit else {}
         writing |= {changes.NOTES: self._notes} if self.token else {}
+        deleting = [changes.DELETE] if self.token else []
         routes = [
             Route("/", self._page),
             Route("/index.html", self._page),
@@ -137,6 +138,8 @@ class Viewer:
             Route("/data/episodes.json", self._index),
             Route("/curves/{by}/{figure}.json", self._curves),
             Route("/search.json", self._search),
+            Route("/size.json", self._size),
+            *(Route(f"/data{it}", self._delete, methods=[changes.METHOD]) for it in deleting),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
             *(
@@ -146,7 +149,7 @@ class Viewer:
             Route("/data/{episode}/{path:path}", self._data),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
-        self.app: ASGIApp = Guard(Starlette(routes=routes), host, [*writing])
+        self.app: ASGIApp = Guard(Starlette(routes=routes), host, [*writing, *deleting])
 
     def _page(self, _request: Request) -> Response:
         return Response(page("live"), media_type="text/html")
@@ -176,6 +179,16 @@ class Viewer:
             if time.monotonic() >= until:
                 break
         return Response(encoded(answers), media_type="application/json")
+
+    def _size(self, request: Request) -> Response:
+        """Return the bytes of some episodes' folders."""
+        ids = request.query_params.get("episodes", "").split(",")
+        folders = filter(None, map(self.library.folder_of, ids))
+        size = sum(map(bytes_of, folders))
+        return Response(encoded({"bytes": size}), media_type="application/json")
+
+    async def _delete(self, request: Request) -> Response:
+        return await changes.delete(request, self.token or "", self.library)
 
     def _data(self, request: Request) -> Response:
         episode = self._episode(request)

@@ -53,6 +53,7 @@ def test_notes_stand_beside_the_log_and_are_kept(folder: Path) -> None:
     notes.write(5, " ", ["", " "])
     kept = Notes(folder).json()
     assert kept == {
+        "name": "",
         "note": "Whole",
         "tags": [],
         "turns": {"3": {"note": "The lamp!", "tags": ["lamp", "two words"]}},
@@ -97,6 +98,14 @@ def test_notes_are_seen_by_others_as_soon_as_they_are_written(folder: Path) -> N
     assert Library(folder.parents[1]).index()["episodes"][0]["turn_tags"] == ["odd"]
 
 
+def test_an_episode_keeps_the_name_that_it_was_given(folder: Path) -> None:
+    Notes(folder).write(None, "", [], "  The one\nwith the lamp ")
+    Notes(folder).write(2, "Dark", [])
+    assert Notes(folder).row()["name"] == "The one with the lamp"
+    Notes(folder).write(None, "", [], "")
+    assert "name" not in json.loads((folder / NOTES_FILE).read_text()), "older versions read it"
+
+
 @pytest.mark.parametrize("damage", ["{", '{"note": 3}', "[]", " " * (MOST_BYTES + 1)])
 @pytest.mark.parametrize("name", [NOTES_FILE, FORMER_NOTES_FILE])
 def test_a_damaged_file_is_shown_as_none_and_never_overwritten(
@@ -105,7 +114,7 @@ def test_a_damaged_file_is_shown_as_none_and_never_overwritten(
     file = folder / name
     file.write_text(damage)
     notes = Notes(folder)
-    assert notes.json() == {"note": "", "tags": [], "turns": {}}
+    assert notes.json() == {"name": "", "note": "", "tags": [], "turns": {}}
     with pytest.raises(NotesError, match="move it away"):
         notes.write(None, "new", [])
     assert file.read_text() == damage

@@ -5,19 +5,18 @@ import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
 from session.record.event_log import EVENTS_FILE, EventLog
 from tests.support.viewing import KEY, TURNS, append, log_of, recorded, served, write_log
+from viewer.web.cockpit import Cockpit
 from viewer.web.server import is_own_name
 from viewer.web.site import STATIC
+from viewer.web.watch import watching
 from workshop.benchmarks.viewer import write_long_log
-
-if TYPE_CHECKING:
-    import httpx2
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -339,3 +338,33 @@ def test_a_folder_that_cannot_be_written_to_is_no_hindrance(workdir: Path) -> No
 def test_a_folder_without_episodes_is_an_empty_index(tmp_path: Path) -> None:
     with served(tmp_path / "not there yet") as client:
         assert client.get("data/episodes.json").json()["episodes"] == []
+
+
+def test_a_page_with_the_token_deletes_episodes_and_nothing_else(
+    workdir: Path, tmp_path: Path
+) -> None:
+    episodes, elsewhere, cockpit = workdir / "episodes", tmp_path / "elsewhere", Cockpit()
+    for folder in (episodes / "gone", episodes / "playing", elsewhere / "episodes" / "far"):
+        shutil.copytree(episodes / "played", folder)
+    (episodes / "gone" / "far").symlink_to(elsewhere)
+    (episodes / "linked").symlink_to(elsewhere / "episodes" / "far")
+    (workdir / "more").symlink_to(elsewhere)
+    player = EventLog(episodes / "playing")
+    with (
+        watching(workdir, open_browser=False, cockpit=cockpit) as address,
+        httpx2.Client(base_url=address.partition("#")[0], timeout=30, trust_env=False) as client,
+    ):
+        size = client.get("size.json", params={"episodes": "gone,nobody"}).json()["bytes"]
+        assert size > (episodes / "played" / EVENTS_FILE).stat().st_size
+        ids = ["gone", "playing", "linked", "more~far", "nobody", "..", "../played", ""]
+        sent = {"episodes": ids}
+        assert client.post("data/delete", json=sent).status_code == 403
+        key = {"authorization": f"Bearer {cockpit.token}"}
+        cross = {**key, "sec-fetch-site": "cross-site"}
+        assert client.post("data/delete", json=sent, headers=cross).status_code == 403
+        assert client.post("data/delete", json=ids, headers=key).status_code == 400
+        answer = client.post("data/delete", json=sent, headers=key)
+        assert answer.json() == {"playing": "It is being played."}
+    player.close()
+    assert sorted(it.name for it in episodes.iterdir()) == ["linked", "played", "playing"]
+    assert (elsewhere / "episodes" / "far" / EVENTS_FILE).is_file()

@@ -1,17 +1,19 @@
 // All episodes: a table to sort, filter and compare, and a sum for each evaluation.
 
 import { ofComparison, ofEpisode, ofExperiments, ofIndex, ofSearch } from "../address.js";
-import { readPartOfIndex } from "../data.js";
+import { deleteEpisodes, readPartOfIndex, sizeOf, writeNote } from "../data.js";
 import { MODE } from "../server.js";
-import { bdi, fill, h, keepingFocus } from "../dom.js";
+import { announce, bdi, fill, h, keepingFocus } from "../dom.js";
 import { FilterField } from "../filter_field.js";
 import { keep, kept } from "../kept.js";
 import { tagList } from "../episode/notes.js";
 import * as format from "../format.js";
 import { sparkline } from "../drawing/sparkline.js";
+import { hasToken } from "../token.js";
 
 const REFRESH = 2000; // milliseconds, while an episode runs or none has begun
 const REFRESH_IDLE = 5000; // milliseconds, otherwise: another may begin
+const ARCHIVED = "archived"; // a tag
 const COLUMNS = [
   { name: "Episode", key: (it) => it.started ?? "", cell: episodeCell },
   { name: "Started", key: (it) => it.started ?? "", cell: (it) => format.moment(it.started), hidden: true },
@@ -31,9 +33,9 @@ const COLUMNS = [
 /** One line: the name, and what else tells the episode from others. */
 function episodeCell(it) {
   const more = [it.group, it.parts_off?.length > 0 && `without ${it.parts_off.join(", ")}`, it.note].filter(Boolean);
-  return h("div", { class: "one-line", title: [format.moment(it.started), ...more].join(" · ") },
-    h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(it.id)),
-    tagList(it.tags), more.length > 0 && h("span", { class: "fine note" }, bdi(more.join(" · "))));
+  return h("div", { class: "one-line", title: [it.name && it.id, format.moment(it.started), ...more].filter(Boolean).join(" · ") },
+    h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(format.named(it))),
+    tagList(it.tags?.filter((tag) => tag !== ARCHIVED)), more.length > 0 && h("span", { class: "fine note" }, bdi(more.join(" · "))));
 }
 
 /** A value that leads to the episodes that share it. */
@@ -41,6 +43,7 @@ const only = (field, value) => h("a", { class: "only", href: ofIndex({ filter: `
 
 /** A start that failed: nothing was played. */
 const isFailedStart = (it) => !it.turns && !it.running;
+const isArchived = (it) => Boolean(it.tags?.includes(ARCHIVED));
 
 function endCell(it) {
   const kind = it.running ? "live" : it.end_reason ?? "interrupted";
@@ -55,7 +58,11 @@ export class IndexPage {
   #chosen = new Set();
   #latest = null; // what was chosen last
   #hidden = new Set(kept("columns", COLUMNS.filter((it) => it.hidden).map((it) => it.name)));
-  #starts = false; // whether starts that failed are shown
+  #folded = { // what is there, but not shown unless somebody asks
+    start: { shown: false, is: isFailedStart, said: (count) => `${format.plural(count, "start")} without a turn` },
+    archived: { shown: false, is: isArchived, said: (count) => format.plural(count, "archived episode") },
+  };
+  #deleted = new Map(); // id -> its row; they are there until the page is left
 
   constructor(address, { main, heading, links }) {
     Object.assign(this, { asked: address.filter, main, heading, links });
@@ -66,6 +73,8 @@ export class IndexPage {
     if (this.closed) return;
     document.title = "Episodes · ZorkGPT";
     fill(this.heading, h("span", { class: "folder" }, bdi(this.index.workdir_name ?? "")));
+    this.left = () => this.#deleteNow();
+    addEventListener("pagehide", this.left);
     if (this.index.episodes.length) this.#build();
     else this.#showEmpty();
     this.#refreshLater();
@@ -73,6 +82,8 @@ export class IndexPage {
 
   close() {
     clearTimeout(this.timer);
+    removeEventListener("pagehide", this.left);
+    this.#deleteNow();
     this.closed = true;
   }
 
@@ -129,14 +140,17 @@ export class IndexPage {
     this.filter.value = this.asked;
     this.compare = h("button", { type: "button", disabled: true, onclick: () => (location.hash = ofComparison([...this.#chosen])) }, "Compare");
     this.count = h("span", { class: "fine count", id: "count", role: "status" });
-    this.starts = h("button", { type: "button", class: "more fine", hidden: true, onclick: () => { this.#starts = !this.#starts; this.#fillTable(); } });
+    this.folds = h("span", { class: "fine" });
+    this.changing = h("span", { class: "changing fine", role: "status" });
+    const change = (name, act) => h("button", { type: "button", disabled: true, onclick: act }, name);
+    this.changes = MODE === "live" && hasToken() ? [change("Rename", () => this.#rename()), change("Archive", () => this.#archive()), change("Delete", () => this.#delete())] : [];
     this.columns = h("details", { class: "columns" }, h("summary", {}, "Columns"), h("div", {}, COLUMNS.slice(1).map((it) => this.#columnBox(it))));
     this.body = h("tbody", { role: "rowgroup" });
     this.groups = h("section", { class: "groups", "aria-labelledby": "groups-title" });
     fill(this.main, h("div", { class: "index" },
       h("div", { class: "index-head" }, h("h1", {}, "Episodes"),
-        h("div", { class: "tools" }, this.field.nodes, this.compare, this.columns)),
-      h("p", { class: "counts" }, this.count, " ", this.starts),
+        h("div", { class: "tools" }, this.field.nodes, this.compare, this.changes, this.columns)),
+      h("p", { class: "counts" }, this.count, " ", this.folds, " ", this.changing),
       h("table", { class: "episodes", role: "table", "aria-label": "Episodes" },
         h("thead", { role: "rowgroup" }, this.#header()), this.body),
       this.groups));
@@ -170,8 +184,13 @@ export class IndexPage {
   #shown() {
     const { column, down } = this.#sort;
     return this.index.episodes
-      .filter((it) => this.fits(it) && (this.#starts || !isFailedStart(it)))
+      .filter((it) => this.fits(it) && !this.#isFolded(it))
       .sort((a, b) => (down ? -1 : 1) * compare(column.key(a), column.key(b)));
+  }
+
+  /** Whether an episode is out of sight: folded away, or to be deleted. */
+  #isFolded(it) {
+    return this.#deleted.has(it.id) || Object.values(this.#folded).some(({ shown, is }) => !shown && is(it));
   }
 
   #ask(text) {
@@ -193,10 +212,9 @@ export class IndexPage {
     this.most = new Map(); // lines of one story are to be compared by eye
     for (const it of shown) this.most.set(it.story, Math.max(1, this.most.get(it.story) ?? 1, it.best_score));
     keepingFocus(this.body, () => fill(this.body, shown.map((it) => this.#row(it))));
-    const failed = this.index.episodes.filter(isFailedStart).length;
-    const all = this.index.episodes.length - (this.#starts ? 0 : failed);
-    this.starts.hidden = !failed;
-    this.starts.textContent = `${this.#starts ? "Hide" : "Show"} ${format.plural(failed, "start")} without a turn`;
+    const all = this.index.episodes.filter((it) => !this.#isFolded(it)).length;
+    const folds = Object.entries(this.#folded).map(([name, fold]) => ({ name, fold, count: this.index.episodes.filter((it) => fold.is(it) && !this.#deleted.has(it.id)).length })).filter(({ count }) => count);
+    keepingFocus(this.folds, () => fill(this.folds, folds.map(({ name, fold, count }) => [h("button", { type: "button", class: "more", "data-focus": name, onclick: () => { fold.shown = !fold.shown; this.#fillTable(); } }, `${fold.shown ? "Hide" : "Show"} ${fold.said(count)}`), " "])));
     const counted = shown.length === all ? format.plural(all, "episode") : `${shown.length} of ${format.plural(all, "episode")}`;
     const reading = this.index.unread ? ` · Reading logs: ${format.whole(all)} of ${format.whole(all + this.index.unread)} …` : "";
     this.count.textContent = this.wrong || (shown.length ? counted : `No match among ${format.plural(all, "episode")}`) + reading;
@@ -221,8 +239,78 @@ export class IndexPage {
       if (chosen) this.#chosen.add(it);
     }
     if (range) this.#fillTable();
+    this.#offer();
+  }
+
+  /** What can be done with those that are chosen. */
+  #offer() {
     this.compare.disabled = this.#chosen.size < 2;
     this.compare.textContent = this.#chosen.size < 2 ? "Compare" : `Compare ${this.#chosen.size}`;
+    for (const button of this.changes) button.disabled = !this.#chosen.size;
+    if (!this.changes.length) return;
+    this.changes[0].disabled = this.#chosen.size !== 1;
+    this.changes[1].textContent = this.#chosen.size && this.#rows().every(isArchived) ? "Unarchive" : "Archive";
+  }
+
+  #rows() {
+    return this.index.episodes.filter((it) => this.#chosen.has(it.id));
+  }
+
+  /** Say what was done or goes on, with a way to change it. */
+  #say(...parts) {
+    fill(this.changing, parts);
+  }
+
+  /** Write what `change` makes of the notes on each of the chosen episodes. */
+  async #write(change, told) {
+    const rows = this.#rows();
+    try {
+      for (const it of rows) {
+        const { turns: _, ...written } = await writeNote(it.id, { turn: null, note: it.note, tags: it.tags, ...change(it) });
+        Object.assign(it, written);
+      }
+      this.#say(told);
+    } catch (error) {
+      this.#say(error.message);
+    }
+    this.#chosen.clear();
+    this.#fillTable();
+    this.#offer();
+  }
+
+  #archive() {
+    const all = this.#rows().every(isArchived);
+    this.#write((it) => ({ tags: it.tags.filter((tag) => tag !== ARCHIVED).concat(all ? [] : ARCHIVED) }), `${format.plural(this.#chosen.size, "episode")} ${all ? "unarchived" : "archived"}.`);
+  }
+
+  #rename() {
+    const [it] = this.#rows();
+    const input = h("input", { type: "text", maxlength: 80, "aria-label": `Name of ${it.id}`, value: it.name ?? "", placeholder: it.id });
+    this.#say(h("form", { onsubmit: (event) => { event.preventDefault(); this.#write(() => ({ name: input.value }), "Renamed."); } }, input, " ", h("button", {}, "Save")));
+    input.focus();
+  }
+
+  /** Take the chosen episodes out of sight; they are deleted when the page is left. */
+  async #delete() {
+    const rows = this.#rows().filter((it) => !it.running);
+    for (const it of rows) this.#deleted.set(it.id, it);
+    this.#chosen.clear();
+    this.#fillTable();
+    this.#offer();
+    const count = this.#deleted.size;
+    if (!count) return this.#say("An episode that is being played cannot be deleted.");
+    const size = await sizeOf([...this.#deleted.keys()]).catch(() => null);
+    const undo = h("button", { type: "button", class: "more" }, "Undo");
+    undo.addEventListener("click", () => { this.#deleted.clear(); this.#say(); this.#fillTable(); });
+    this.#say(`${format.plural(count, "episode")}${size === null ? "" : ` (${format.bytes(size)})`} will be deleted when you leave this page. `, undo);
+  }
+
+  #deleteNow() {
+    if (!this.#deleted.size) return;
+    deleteEpisodes([...this.#deleted.keys()]).then((kept) => {
+      for (const [id, why] of Object.entries(kept)) announce(`${id} could not be deleted. ${why}`);
+    }, (error) => announce(`Nothing was deleted. ${error.message}`));
+    this.#deleted.clear();
   }
 
   #fillGroups() {

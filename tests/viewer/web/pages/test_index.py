@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from session.record.branch import branch_off
 from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, served_files
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.__main__ import main
+from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
@@ -142,6 +144,47 @@ def test_a_value_leads_to_its_episodes_and_each_has_one_line(index: Page) -> Non
     index.locator("summary", has_text="Columns").click()
     index.get_by_label("Seed", exact=True).uncheck()
     expect(index.locator('td[data-label="Seed"]')).to_have_count(0)
+
+
+def test_episodes_are_renamed_archived_and_deleted_once_the_page_is_left(
+    browser: Browser, workdir: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "episodes"
+    for name in ("first", "second", "third"):
+        shutil.copytree(workdir / "episodes" / "played", folder / name)
+    with (
+        watching(tmp_path, open_browser=False, cockpit=Cockpit()) as address,
+        opened(browser, address.replace("#/", "#/all/experiments")) as page,
+    ):
+        page.get_by_role("link", name="Episodes", exact=True).click()
+        expect(rows(page)).to_have_count(3)
+        page.get_by_label("Compare first").check()
+        page.get_by_role("button", name="Rename").click()
+        page.get_by_label("Name of first").fill("With the lamp")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("link", name="With the lamp")).to_be_visible()
+        page.get_by_label("Compare second").check()
+        page.get_by_role("button", name="Archive").click()
+        expect(rows(page)).to_have_count(2)
+        page.get_by_role("button", name="Show 1 archived episode").click()
+        page.get_by_label("Compare second").check()
+        page.get_by_role("button", name="Unarchive").click()
+        expect(page.get_by_role("button", name="archived episode")).to_have_count(0)
+        for _ in range(2):
+            page.get_by_label("Compare third").check()
+            page.get_by_role("button", name="Delete").click()
+            expect(page.locator(".changing")).to_contain_text(
+                re.compile(r"1 episode \([\d.]+ .B\)")
+            )
+            expect(rows(page)).to_have_count(2)
+            page.get_by_role("button", name="Undo").click()
+            expect(rows(page)).to_have_count(3)
+        page.get_by_label("Compare third").check()
+        page.get_by_role("button", name="Delete").click()
+        assert (folder / "third").is_dir()
+        with page.expect_response("**/data/delete"):
+            page.get_by_role("link", name="Search all episodes").click()
+        assert sorted(it.name for it in folder.iterdir()) == ["first", "second"]
 
 
 def test_a_row_tells_of_its_episode_and_leads_to_it(index: Page) -> None:
