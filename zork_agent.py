@@ -47,7 +47,7 @@ Objection: TypeAlias = Callable[[str], Awaitable[str | None]]
 def is_incurable(error: LLMError) -> bool:
     """Whether the next try would get the same error."""
     return isinstance(error, LLMStatusError) and (
-        error.status in _INCURABLE or is_out_of_credit(error.named)
+        error.status in _INCURABLE or is_out_of_credit(error.said, error.named)
     )
 
 

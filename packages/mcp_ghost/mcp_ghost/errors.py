@@ -28,9 +28,15 @@ from collections.abc import Mapping
 
 from mcp_ghost.messages import Usage
 
-# OpenAI's, Azure's and Qwen's insufficient_quota, Moonshot's exceeded_current_quota_error; a rate
-# limit has the same status, and at Google the same words.
-_OUT_OF_CREDIT = re.compile(r"insufficient_(?:quota|balance)|exceeded_current_quota|billing_")
+# OpenAI's, Azure's and Qwen's insufficient_quota, Moonshot's exceeded_current_quota_error,
+# LiteLLM's budget_exceeded, Zhipu's code 1113 (https://docs.bigmodel.cn/cn/faq/api-code), xAI's
+# words; what OpenRouter (https://github.com/Gitlawb/openclaude/issues/936) and Google give for one
+# day. A rate limit has the same status, and at Google the same words.
+_OUT_OF_CREDIT = re.compile(
+    r"insufficient_(?:quota|balance)|exceeded_current_quota|billing_|budget_exceeded|^1113$"
+    r"|all available credits|free-models-per-day|PerDay",
+    re.MULTILINE,
+)
 POSIX_ONLY = "mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
 """What is said where there are neither process groups nor ``flock``."""
 
@@ -117,9 +123,9 @@ class LLMStatusError(LLMError):
         """What it says beside its words: the "type", "code" and "param" of the error."""
 
 
-def is_out_of_credit(named: Mapping[str, str]) -> bool:
-    """Whether an error of these names says that the account is empty, which no waiting cures."""
-    return _OUT_OF_CREDIT.search(" ".join(named.values())) is not None
+def is_out_of_credit(said: str, named: Mapping[str, str]) -> bool:
+    """Whether an error says that the account has used up what it has, which no waiting cures."""
+    return _OUT_OF_CREDIT.search("\n".join([said, *named.values()])) is not None
 
 
 class LLMReplyError(LLMError):

@@ -39,7 +39,7 @@ class Translated(NamedTuple):
     """Our key -> the one that was used."""
 
 
-_TRANSPORTS = {"stdio": "stdio", "http": "http", "sse": "sse", "streamablehttp": "streamable-http"}
+_TRANSPORTS = {"stdio": "stdio", "sse": "sse", "streamablehttp": "streamable-http"}
 _OAUTH_KEYS = {
     "CLIENT_ID": "client_id",
     "CLIENT_SECRET": "client_secret",
@@ -54,9 +54,9 @@ _OAUTH_WITHOUT_EFFECT = (
 
 
 def _transport(value: object) -> object:
-    """Programs spell streamable HTTP in four ways."""
+    """Programs spell streamable HTTP in many ways: "streamable_http", "httpStream", "https"."""
     plain = re.sub("[-_ ]", "", value).lower() if isinstance(value, str) else ""
-    return _TRANSPORTS.get(plain, value)
+    return _TRANSPORTS.get(plain) or ("http" if re.search("http|^stream", plain) else value)
 
 
 def _oauth(value: object) -> object:

@@ -19,20 +19,22 @@ if TYPE_CHECKING:
 
 _REFUSALS = frozenset({400, 404, 422})
 _IMAGE_REFUSALS = frozenset({400, 404, 413, 415, 422, 500})
-# OpenRouter (404): "support image input"; llama.cpp (500): "image input is not supported";
-# DeepSeek: "unknown variant `image_url`, expected `text`"; Groq: "content must be a string";
-# llama.cpp of results (400): "should be 'Input text'"; and Mistral wants no user after a tool.
+# OpenRouter and MiMo (404): "support image input", https://github.com/aaif-goose/goose/issues/5396;
+# llama.cpp (500): "image input is not supported", its tools/server; DeepSeek: "unknown variant
+# `image_url`, expected `text`"; Groq: "content must be a string"; llama.cpp of results (400):
+# "should be 'Input text'"; and Mistral wants no user after a tool.
 _OF_IMAGES = re.compile(
     r"image|mmproj|multimodal|vision|must be a string|should be .input text"
     r"|role .?user.? after role .?tool",
     re.I,
 )
-# OpenAI: "The encrypted content gAAA... could not be verified", "Item 'rs_1' of type 'reasoning'
+# OpenAI: "could not be verified", https://github.com/openai/codex/issues/8145; "was not issued to
+# this caller", https://github.com/anomalyco/opencode/issues/48773; "Item 'rs_1' of type 'reasoning'
 # was provided without its required following item", "Item with id 'rs_1' not found"; Anthropic:
 # "Invalid `signature` in `thinking` block".
 _OF_STATE = re.compile(
-    r"encrypted.content.*(?:verif|decrypt|pars)|without its required|item with id \S+ not found"
-    r"|invalid .signature",
+    r"encrypted.content.*(?:verif|decrypt|pars|not issued)|without its required"
+    r"|item with id \S+ not found|invalid .signature",
     re.I,
 )
 # Which of two that exclude each other is left out: the first here.
@@ -47,30 +49,67 @@ _IN_MESSAGES = (
 )
 """Fields that messages and tools can do without."""
 _IN_SCHEMAS = re.compile(r"parameters|schema|\.input\b")
-# LiteLLM before Claude: "doesn't support tool calling without `tools=` param specified"; Anthropic
-# and Bedrock: "must define tools", "toolConfig field must be defined".
-_WANTS_TOOLS = re.compile(
-    r"without .?tools=?.? param|must define tools|toolconfig field must be defined", re.I
-)
-# Mistral, and vLLM with its models: "must be a-z, A-Z, 0-9, with a length of 9".
-_WANTS_SHORT_IDS = re.compile(r"a-z, A-Z, 0-9,? (?:and|with a) length", re.I)
+_WANTS = {
+    # LiteLLM before Claude, https://github.com/anomalyco/opencode/issues/8246; Anthropic and
+    # Bedrock: "must define tools", "toolConfig field must be defined".
+    "tools": (
+        re.compile(
+            r"without .?tools=?.? param|must define tools|toolconfig field must be defined", re.I
+        ),
+        "with definitions of the tools in the history",
+    ),
+    # Mistral, and others with its models: https://github.com/nearai/ironclaw/issues/1241
+    "tool_call_id": (
+        re.compile(r"a-z, A-Z, 0-9,? (?:and|with a) length", re.I),
+        "with ids of nine letters or digits",
+    ),
+    # Gemma, at Google ("Developer instruction is not enabled") and in vLLM with its chat template
+    # ("System role not supported"); OpenAI's o1: "'messages[0].role' does not support 'system'".
+    "system": (
+        re.compile(
+            r"(?:developer|system) (?:instruction|role|message)s? (?:is |are )?not (?:en|sup)"
+            r"|not support (?:the )?.?system\b",
+            re.I,
+        ),
+        "with instructions as words of the user",
+    ),
+}
+"""What some models want of a request, and no field says."""
 _HUNG_UP = "without sending a response"
 _MENTIONS = {
-    # DeepSeek and Groq know no schemas. "Requested parameters" is what OpenRouter calls them when
-    # no provider of the model knows any.
-    "response_format": re.compile(r"response.?format|json.?schema|requested parameters", re.I),
+    # DeepSeek and Groq know no schemas; Groq: "json mode cannot be combined with tool/function
+    # calling". "Requested parameters" is what OpenRouter calls them when no provider of the model
+    # knows any.
+    "response_format": re.compile(
+        r"response.?format|json.?schema|json.?mode|requested parameters", re.I
+    ),
     "temperature": re.compile(r"temperature", re.I),
     "top_p": re.compile(r"top_p", re.I),
     "top_k": re.compile(r"top_k", re.I),
     "min_p": re.compile(r"min_p", re.I),
     "include": re.compile(r"encrypted.?content (?:is )?not supported|\binclude\b", re.I),
-    # Anthropic: "This model does not support the effort parameter", "adaptive thinking is not
-    # supported on this model"; Gemini: "Budget 0 is invalid. This model only works in thinking
-    # mode"; Ollama: "does not support thinking".
+    # Gemma: "JSON mode is not enabled"; Gemini: "a response mime type ... is unsupported" beside
+    # tools, and "Penalty is not enabled".
+    **dict.fromkeys(
+        ("responseMimeType", "responseJsonSchema"), re.compile(r"json.?mode|response.?mime", re.I)
+    ),
+    **dict.fromkeys(
+        ("presencePenalty", "frequencyPenalty", "presence_penalty", "frequency_penalty"),
+        re.compile(r"\bpenalty is", re.I),
+    ),
+    # Claude Haiku 4.5: "This model does not support the effort parameter", "adaptive thinking is
+    # not supported on this model", https://github.com/elizaOS/eliza/pull/16175; Gemini 2.5 Pro:
+    # "Budget 0 is invalid. This model only works in thinking mode", "does not support setting
+    # thinking_budget to 0", https://github.com/GewoonJaap/gemini-cli-openai/issues/22; Ollama:
+    # "does not support thinking".
     "output_config.effort": re.compile(r"\beffort\b", re.I),
     "thinking": re.compile(r"adaptive thinking|support thinking|thinking\.type", re.I),
     "generationConfig.thinkingConfig": re.compile(r"thinking|budget \d", re.I),
-    "reasoning_effort": re.compile(r"reasoning.?effort|support thinking|think value", re.I),
+    "reasoning_effort": re.compile(
+        r"reasoning.?effort|support thinking|think value|thinking (?:mode|level)|budget \d"
+        r"|thinking.?budget",
+        re.I,
+    ),
     # OpenAI shows what some models thought only to organisations that it has verified.
     "reasoning.summary": re.compile(r"reasoning.summar", re.I),
     "stream_options": re.compile(r"stream_options", re.I),
@@ -79,23 +118,35 @@ _MENTIONS = {
 }
 _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """The fields that say how long a reply may be."""
-# Anthropic: "max_tokens: 64000 > 4096, which is the maximum"; OpenAI: "max_tokens is too large:
-# 64000. This model supports at most 4096 completion tokens"; DeepSeek and others: "the valid range
-# of max_tokens is [1, 8192]".
+# Anthropic: "max_tokens: 64000 > 4096, which is the maximum"; OpenAI and MiMo: "This model supports
+# at most 4096 completion tokens", https://github.com/opencode-ai/opencode/issues/140; DeepSeek:
+# "the valid range of max_tokens is [1, 8192]"; Bedrock: "The maximum tokens you requested exceeds
+# the model limit of 8192"; Fireworks: "Requests with max_tokens > 4096 must have stream=true".
 _LONGEST = re.compile(
     r"max_\w*tokens\W{1,4}\d{1,9} > (\d{1,9})|at most (\d{1,9}) (?:completion|output) tokens"
-    r"|range of max_\w*tokens is \[\d{1,9}, (\d{1,9})\]"
+    r"|range of max_\w*tokens is \[\d{1,9}, (\d{1,9})\]|exceeds the model limit of (\d{1,9})"
+    r"|max_\w*tokens > (\d{1,9}) must"
 )
 # Anthropic, of models before 4.5: "input length and `max_tokens` exceed context limit: 150000 +
-# 64000 > 200000"; vLLM: "(64000 > 32768 - 5000)".
-_ROOM = re.compile(
-    r"context limit: (?P<used>\d{1,9}) \+ \d{1,9} > (?P<all>\d{1,9})"
-    r"|\(\d{1,9} > (?P<most>\d{1,9}) - (?P<taken>\d{1,9})\)"
+# 64000 > 200000", https://github.com/docker/docker-agent/issues/569; vLLM: "(64000 > 32768 -
+# 5000)", https://github.com/claude-code-best/claude-code/issues/272; Together, of Text Generation
+# Inference: "must be <= 8193. Given: 200 `inputs` tokens and 64000"; OpenAI, older vLLM and
+# OpenRouter: "maximum context length is 8192 tokens. However, you requested 8256 tokens (64 in the
+# messages, 8192 in the completion)", https://github.com/ChatGPTNextWeb/NextChat/issues/3195.
+_ROOM = (
+    re.compile(r"context limit: (?P<used>\d{1,9}) \+ \d{1,9} > (?P<all>\d{1,9})"),
+    re.compile(r"\(\d{1,9} > (?P<all>\d{1,9}) - (?P<used>\d{1,9})\)"),
+    re.compile(r"must be <= (?P<all>\d{1,9})\. Given: (?P<used>\d{1,9}) "),
+    re.compile(
+        r"context length is (?P<all>\d{1,9}) tokens.{1,40}requested (?:about )?(?P<used>\d{1,9}) "
+        r"tokens \(.{1,200}?(?P<reply>\d{1,9}) (?:in|of|for) (?:the|your) (?:completion|output)"
+    ),
 )
-# OpenAI: "To use function tools, use /v1/responses", "only supported in v1/responses", "This is not
-# a chat model and thus not supported in the v1/chat/completions endpoint"; Copilot: "is not
-# accessible via the /chat/completions endpoint"; Azure: "The chatCompletion operation does not work
-# with the specified model".
+# OpenAI: "To use function tools, use /v1/responses or set reasoning_effort to 'none'",
+# https://github.com/jeddict/jeddict-ai/issues/349; "only supported in v1/responses", "This is not a
+# chat model and thus not supported in the v1/chat/completions endpoint"; Copilot: "is not
+# accessible via the /chat/completions endpoint", https://github.com/github/copilot-cli/issues/4337;
+# Azure: "The chatCompletion operation does not work with the specified model".
 _NOT_CHAT = re.compile(
     r"/responses\b|responses (?:api|endpoint)|chatcompletion operation does not work"
     r"|not (?:a chat model|supported in the v1/chat|accessible via the /chat)",
@@ -133,10 +184,10 @@ class Accepted:
     """What it calls fields."""
     instead: dict[tuple[str, str], Any] = field(default_factory=dict)
     """What it takes in the place of a field's value."""
-    defines_tools: bool = False
-    """Whether it wants definitions of tools beside a history that calls some."""
-    has_short_ids: bool = False
-    """Whether ids of calls have nine letters or digits."""
+    wants: set[str] = field(default_factory=set)
+    """What it wants of messages and tools: of ``_WANTS``; "images" and "reasoning" are left out."""
+    refused_tools: set[str] = field(default_factory=set)
+    """The names of tools that it does not take."""
 
     def of(self, payload: JSONObject) -> JSONObject:
         """As much of ``payload`` as the model accepts."""
@@ -211,18 +262,21 @@ class Accepted:
         if error.status not in _REFUSALS or _OF_STATE.search(error.said):
             return {}
         said, param = error.said, error.named.get("param", "")
+        if " " in param:  # MiMo's whole reason: https://github.com/AQBot-Desktop/AQBot/issues/93
+            said, param = f"{said}: {param}", ""
         limit = _longest(said)
         for name in _LENGTHS if limit else ():
             if payload.get(name, 0) > limit:
                 self.longest = limit
                 return {name: f"with {name} of at most {limit}"}
-        if _WANTS_TOOLS.search(said) and not self.defines_tools:
-            self.defines_tools = True
-            return {"tools": "with definitions of the tools in the history"}
-        if _WANTS_SHORT_IDS.search(said) and not self.has_short_ids:
-            self.has_short_ids = True
-            return {"tool_call_id": "with ids of nine letters or digits"}
+        for wish, (pattern, how) in _WANTS.items():
+            if wish not in self.wants and pattern.search(said):
+                self.wants.add(wish)
+                return {wish: how}
         refused = {path: value for path, value in fields_of(payload) if _refused(path, said, param)}
+        # What is wrong with a part of an object is not wrong with all of it.
+        whole = {path for path in refused if any(it.startswith(f"{path}.") for it in refused)}
+        refused = {path: refused[path] for path in refused if path not in whole}
         about = [path for path in refused if param and names(path, "", param)]
         if about:
             refused = {path: refused[path] for path in about}
@@ -290,7 +344,9 @@ def _longest(said: str) -> int:
     """The number of tokens that ``said`` names as the most, or leaves room for; 0 for none."""
     if found := _LONGEST.search(said):
         return int(next(filter(None, found.groups())))
-    if found := _ROOM.search(said):
-        room = int(found["all"] or found["most"]) - int(found["used"] or found["taken"])
-        return room if room >= _LEAST_ROOM else 0
+    for pattern in _ROOM:
+        if found := pattern.search(said):
+            numbers = {name: int(it) for name, it in found.groupdict().items()}
+            room = numbers["all"] - numbers["used"] + numbers.get("reply", 0)
+            return room if room >= _LEAST_ROOM else 0
     return 0

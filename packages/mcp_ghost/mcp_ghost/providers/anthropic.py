@@ -29,18 +29,6 @@ _SAMPLING = frozenset({"temperature", "top_p", "top_k"})
 _WITHOUT_SAMPLING = re.compile(r"claude-(?:opus-4-[7-9]|[a-z]+-(?:[5-9]|\d\d)(?!\d))")
 """Models that refuse all of these; the others do while they think."""
 _EFFORTS = {"minimal": "low"} | {name: name for name in ("low", "medium", "high", "xhigh", "max")}
-_STATUS = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
 _FINISH_REASON = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -237,7 +225,7 @@ def _options(options: Mapping[str, object], model: str) -> JSONObject:
 
 
 def _blocks(body: Mapping[str, Any]) -> list[JSONObject]:
-    if error := common.reported(body, _STATUS):
+    if error := common.reported(body):
         raise error
     content = body.get("content")
     if not isinstance(content, list):

@@ -133,13 +133,6 @@ class ProviderClient:
         self._home: asyncio.AbstractEventLoop | None = None
         """The event loop to which those connections belong."""
         self._accepted_by: defaultdict[str, Accepted] = defaultdict(Accepted)
-        self._blind: set[str] = set()
-        """Models that refused images."""
-        self._forgetful: set[str] = set()
-        """Models that refused what is attached to earlier replies, for others may have written
-        them."""
-        self._refused_tools: defaultdict[str, set[str]] = defaultdict(set)
-        """Tools by the models that refused them."""
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
         self._was_answered = False
         self._has_doubted = False
@@ -294,10 +287,10 @@ class ProviderClient:
                         left = error
                     learned = learned or accepted.learn(payload, error)
                     if not learned and has_images(call.request.messages) and refuses_images(error):
-                        self._blind.add(model)
+                        accepted.wants.add("images")
                         learned = {"images": "without images"}
-                    if not learned and model not in self._forgetful and refuses_state(error):
-                        self._forgetful.add(model)
+                    if not learned and "reasoning" not in accepted.wants and refuses_state(error):
+                        accepted.wants.add("reasoning")
                         learned = {"reasoning": "without the reasoning of earlier replies"}
                     if not learned and may_be_of_a_tool(error):
                         bad = await self._tried_tools(transport, call, headers, error)
@@ -361,8 +354,9 @@ class ProviderClient:
 
     def _leave_out(self, tools: Sequence[ToolSchema], error: LLMStatusError, model: str) -> bool:
         """Offer ``tools`` to ``model`` no more; whether that is something new."""
-        names = {tool["function"]["name"] for tool in tools} - self._refused_tools[model]
-        self._refused_tools[model] |= names
+        refused = self._accepted_by[model].refused_tools
+        names = {tool["function"]["name"] for tool in tools} - refused
+        refused |= names
         for name in sorted(names):
             self._log.warning(
                 f"{model} refuses the tool {name}, which is left out from now on: {error}",
@@ -376,26 +370,26 @@ class ProviderClient:
         return bool(names)
 
     def _encoded(self, call: Exchange, headers: Mapping[str, str]) -> WireRequest:
-        """The request on its wire, without the images and tools that the model refused."""
-        request = call.request = replace(call.request, wire=self._wire_for(call.request.model))
-        if refused := self._refused_tools[request.model]:
-            kept = [it for it in request.tools or () if it["function"]["name"] not in refused]
-            known = [
-                it for it in request.known_tools or () if it["function"]["name"] not in refused
-            ]
-            request = replace(request, tools=kept or None, known_tools=known or None)
-            call.request = request
-        if request.model in self._blind and has_images(request.messages):
+        """The request on its wire, as the model wants its messages and tools."""
+        accepted = self._accepted_by[call.request.model]
+        wants, refused = accepted.wants, accepted.refused_tools
+        request = replace(call.request, wire=self._wire_for(call.request.model))
+        kept = [it for it in request.tools or () if it["function"]["name"] not in refused]
+        known = [it for it in request.known_tools or () if it["function"]["name"] not in refused]
+        request = replace(request, tools=kept or None, known_tools=known or None)
+        if "images" in wants and has_images(request.messages):
             request = replace(request, messages=without_images(request.messages))
-            call.request = request
-        if request.model in self._forgetful:
-            request = replace(request, messages=without_state(request.messages))
-        if self._accepted_by[request.model].defines_tools and not request.tools:
-            known = [*(request.known_tools or minimal_tools(request.messages))]
+        call.request = request
+        messages = request.messages
+        if "reasoning" in wants:
+            messages = without_state(messages)
+        if "system" in wants:
+            messages = [{**it, "role": "user"} if it["role"] == "system" else it for it in messages]
+        if "tools" in wants and not kept:
+            known = known or minimal_tools(messages)
             request = replace(request, tools=known or None, tool_choice="none" if known else None)
-        wire = self._provider.encode(
-            replace(request, has_short_ids=self._accepted_by[request.model].has_short_ids)
-        )
+        short = "tool_call_id" in wants
+        wire = self._provider.encode(replace(request, messages=messages, has_short_ids=short))
         if call.on_delta and isinstance(self._provider, StreamingProvider):
             wire = self._provider.streamed(wire)
         payload = request.extended(wire.payload)

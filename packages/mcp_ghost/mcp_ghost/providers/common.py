@@ -42,6 +42,26 @@ _MALFORMED_CALL = re.compile(
     r"|failed to parse (?:input at pos|(?:tool|function) call)|malformed_function_call",
     re.IGNORECASE,
 )
+# The types of Anthropic's errors (anthropic.types.shared.ErrorObject), then the codes of OpenAI's
+# (openai.types.responses.ResponseError.code, and those of its streams that the type leaves out).
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    "server_error": 500,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "server_is_overloaded": 503,
+    "slow_down": 503,
+    "vector_store_timeout": 504,
+}
 _MOST_WRITTEN = 1000
 """Characters that are shown of a call which cannot be read."""
 
@@ -361,10 +381,13 @@ def _detailed(told: object) -> str:
 
 
 def error_names(body: object) -> dict[str, str]:
-    """What an error body says beside its words: "type", "code" and "param"."""
+    """What an error body says beside its words: "type", "code", "param" and a daily "quota"."""
     error = body.get("error") if isinstance(body, dict) else None
     named = error if isinstance(error, dict) else body if isinstance(body, dict) else {}
-    return {key: str(named[key]) for key in ("type", "code", "param") if named.get(key)}
+    names = {key: str(named[key]) for key in ("type", "code", "param") if named.get(key)}
+    # google.rpc.QuotaFailure, where one for a whole day is used up
+    quotas = re.findall(r"\w+PerDay\w*", json.dumps(named.get("details", "")))
+    return names | ({"quota": quotas[0]} if quotas else {})
 
 
 def malformed_call(body: object, said: str = "") -> LLMMalformedCallError | None:
@@ -381,17 +404,17 @@ def malformed_call(body: object, said: str = "") -> LLMMalformedCallError | None
 def reported(
     body: Mapping[str, Any], statuses: Mapping[str, int] | None = None
 ) -> LLMStatusError | LLMReplyError | None:
-    """The error in a reply that came as a success; ``statuses`` of types and codes in words."""
+    """The error in a reply that came as a success; ``statuses`` of codes that are no others'."""
     error = body.get("error")
     if not error:
         return None
     if malformed := malformed_call(body):
         return malformed
-    said, named = error_text(body), error if isinstance(error, dict) else {}
-    words = (statuses or {}).get
-    code = words(str(named.get("type"))) or words(str(named.get("code"))) or named.get("code")
-    if str(code).isdecimal() and 400 <= int(str(code)) <= 599:
-        return LLMStatusError(said, int(str(code)), named=error_names(body))
+    said, named = error_text(body), error_names(body)
+    words, code = {**(statuses or {}), **_STATUS}, named.get("code", "")
+    status = int(code) if code.isdecimal() else words.get(code) or words.get(named.get("type", ""))
+    if status is not None and 400 <= status <= 599:
+        return LLMStatusError(said, status, named=named)
     return LLMReplyError(f"The model server reported an error: {said}")
 
 

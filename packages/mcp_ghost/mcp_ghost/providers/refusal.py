@@ -25,11 +25,12 @@ _OPEN = frozenset(
 )
 """Objects whose fields are looked at one by one."""
 _REFUSES = re.compile(
-    r"not (?:be )?(?:supported|support|permitted|allowed|available|recogni[sz]ed|valid|accepted"
-    r"|enabled|compatible|implemented)|n't support|unsupported|unknown|unrecogni[sz]ed|unexpected"
-    r"|extra (?:inputs|fields)|invalid|deprecated|additional propert|cannot|can't|no longer"
-    r"|must (?:be|not)|should be|too (?:large|long|high|many|small)|only (?:the default|allowed|be)"
-    r"|at (?:most|least)|(?:less|greater) than|range|maximum|minimum|param",
+    r"not (?:be |an? )?(?:supported|support|permitted|allowed|available|recogni[sz]ed|valid"
+    r"|accepted|enabled|compatible|implemented|match)|n't support|unsupported|unknown"
+    r"|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|invalid|deprecated|additional propert"
+    r"|cannot|can't|no longer|must (?:be|not|contain)|incompatible|illegal|should be"
+    r"|too (?:large|long|high|many|small)|only (?:the default|allowed|be)|at (?:most|least)"
+    r"|(?:less|greater) than|range|maximum|minimum|param",
     re.I,
 )
 _ELSEWHERE = re.compile(
@@ -54,8 +55,11 @@ _RANGE = re.compile(
     rf" ?(?:,|to|and|\.\.+|-) ?{_NUMBER}(?P<open> \(exclusive\))?",
     re.I,
 )
+# Gemini: "'minimal' is not a supported thinking level for this model. Allowed values are: medium,
+# low, high.", https://github.com/fishjar/kiss-translator/pull/1051
 _VALUES = re.compile(
-    r"(?:(?:supported|allowed|valid|possible|permitted|accepted|available) (?:values|options)"
+    r"(?:(?:supported|allowed|valid|possible|permitted|accepted|available) "
+    r"(?:values|options|levels)"
     r"|one of|should be|must be|expected)(.+)",
     re.I | re.DOTALL,
 )
@@ -93,7 +97,7 @@ def names(field: str, said: str, param: str = "") -> bool:
             rf"[`'\"][\w.]*\b{name}[`'\"]|(?:^|[.:;]\s?)[`'\"]?{name}[`'\"]?:"
             rf"|(?:parameter|argument|supplied|field|input|key|property|name|option)s?\W{{1,4}}{name}\b"
             rf"|\b{name} (?:parameter|field|argument|option|is not|are not|is deprecated|not supp)"
-            rf"|\bsupport (?:the )?{name}\b",
+            rf"|\bsupport (?:the )?{name}\b|model: {name}$",
             said,
             re.I,
         )
@@ -115,9 +119,12 @@ def other_value(value: object, said: str) -> Any:  # noqa: ANN401  any JSON
         return value[:most] if 0 < most < len(value) else None
     if isinstance(value, str) and value in _EFFORTS:
         told = _VALUES.search(said)
-        known = [it for it in _EFFORTS if told and re.search(rf"\b{it}\b", told[1])]
+        # Groq's "one of `none` or `default`" (https://github.com/earendil-works/pi/issues/1745):
+        # the default is what comes without the field.
+        if told is None or (value != "none" and re.search(r"\bdefault\b", told[1])):
+            return None
+        known = [it for it in _EFFORTS if re.search(rf"\b{it}\b", told[1], re.I) and it != value]
         place = _EFFORTS.index(value)
-        known = [it for it in known if it != value]
         return min(known, key=lambda it: abs(_EFFORTS.index(it) - place), default=None)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

@@ -40,15 +40,6 @@ _LEAST_TOKENS = 16
 """For ``max_output_tokens``: OpenAI refuses fewer."""
 # They refuse what is said of reasoning.
 _PLAIN_MODEL = ("gpt-3", "gpt-4", "chatgpt")
-# openai.types.responses.ResponseError.code, and codes of its streams that the type leaves out.
-_STATUS = {
-    "server_error": 500,
-    "rate_limit_exceeded": 429,
-    "insufficient_quota": 429,
-    "server_is_overloaded": 503,
-    "slow_down": 503,
-    "vector_store_timeout": 504,
-}
 _IDS = {
     kind: rf"{prefix}[\w-]{{0,{64 - len(prefix)}}}"
     for kind, prefix in {"message": "msg", "function_call": "fc", "reasoning": "rs"}.items()
@@ -253,7 +244,7 @@ def _failure(body: Mapping[str, Any]) -> LLMStatusError | LLMReplyError | None:
     error = body.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     its_own = {str(code): 400} if code and not str(code).isdecimal() else {}
-    failure = common.reported(body, its_own | _STATUS)
+    failure = common.reported(body, its_own)
     if failure is not None and (usage := _usage(body.get("usage"))):
         failure.usage = LLMResponse(None, "", usage=usage).spent
     return failure

@@ -66,7 +66,7 @@ _ADVICE = {
     300: "Correct the base URL.",
     400: "The request does not suit this server or model.",
     401: "Check the key in {key}.",
-    402: "The account has no credit left.",
+    402: "The account has no credit or quota left.",
     403: "Check the permissions of the key in {key}.",
     404: "Check the model name '{model}' and the base URL.",
     413: "The request is too long for this server.",
@@ -123,7 +123,7 @@ class Endpoint:
     ) -> LLMStatusError:
         """The error for an HTTP status, with the server's words and what to do about it."""
         default = "The server has a problem; try again later."
-        kind = 402 if is_out_of_credit(named or {}) else status
+        kind = 402 if status == 429 and is_out_of_credit(said, named or {}) else status
         advice = _ADVICE.get(kind) or _ADVICE.get(kind // 100 * 100, default)
         if status in (401, 403) and not self.api_key:
             advice = "No key was sent: set {key}."
@@ -423,7 +423,7 @@ def is_transient(exc: BaseException | None) -> bool:
     """Whether the same request may well succeed later."""
     if isinstance(exc, LLMStatusError):
         if exc.status in _TRANSIENT:
-            return not is_out_of_credit(exc.named)
+            return not is_out_of_credit(exc.said, exc.named)
         return exc.status >= 500 and exc.status != 501 and not _OF_SCHEMAS.search(exc.said)
     return isinstance(exc, LLMConnectionError)
 

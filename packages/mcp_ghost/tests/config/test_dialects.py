@@ -114,7 +114,7 @@ def test_what_was_translated_is_not_translated_again(program: str, project: Path
     [
         ("sse", "sse"),
         ("SSE", "sse"),
-        ("http", "http"),
+        *((it, "http") for it in ("http", "https", "httpStream", "streamable")),
         *(
             (it, "streamable-http")
             for it in ("streamable-http", "streamableHttp", "STREAMABLE_HTTP")

@@ -211,6 +211,117 @@ REFUSALS: dict[str, tuple[JSONObject, JSONObject, JSONObject]] = {
         openai("'messages.2' : property 'reasoning_content' is unsupported"),
         {"input": [{"role": "assistant"}]},
     ),
+    "the only word of xAI": (
+        {"stop": ["E"], "seed": 1},
+        {"code": "invalid-argument", "error": "Argument not supported on this model: stop"},
+        {"seed": 1},
+    ),
+    "efforts that are none of ours": (  # https://github.com/earendil-works/pi/issues/1745
+        {"reasoning_effort": "low"},
+        openai("`reasoning_effort` must be one of `none` or `default`"),
+        {},
+    ),
+    "no effort at a model that always thinks": (
+        {"reasoning_effort": "none"},
+        openai("Budget 0 is invalid. This model only works in thinking mode."),
+        {},
+    ),
+    "a part of what is sent": (
+        {"thinking": {"type": "adaptive"}, "output_config": {"effort": "xhigh", "format": {}}},
+        openai("output_config.effort: Input should be 'low', 'medium' or 'high'"),
+        {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high", "format": {}}},
+    ),
+    "a level of Gemini": (  # https://github.com/fishjar/kiss-translator/pull/1051
+        config(thinkingConfig={"thinkingLevel": "minimal"}),
+        openai(
+            "'minimal' is not a supported thinking level for this model. Allowed values are: "
+            "medium, low, high."
+        ),
+        config(thinkingConfig={"thinkingLevel": "low"}),
+    ),
+    "a budget of Gemini": (
+        config(thinkingConfig={"thinkingBudget": 99_999}),
+        openai(
+            "The thinking budget 99999 is invalid. Please choose a value between 128 and 32768."
+        ),
+        config(thinkingConfig={"thinkingBudget": 32_768}),
+    ),
+    "another kind of thinking": (
+        {"thinking": {"type": "adaptive"}},
+        openai(
+            "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected "
+            "tags: 'disabled', 'enabled'"
+        ),
+        {},
+    ),
+    "penalties of Gemini": (
+        config(presencePenalty=0.5, topK=3),
+        openai("Penalty is not enabled for models/gemini-2.5-flash"),
+        config(topK=3),
+    ),
+    "JSON of Gemma": (
+        config(responseMimeType="application/json", responseJsonSchema={}, topK=3),
+        openai("JSON mode is not enabled for models/gemma-3-27b-it"),
+        config(topK=3),
+    ),
+    "JSON beside tools of Groq": (
+        {"response_format": {"type": "json_schema"}},
+        openai("json mode cannot be combined with tool/function calling"),
+        {},
+    ),
+    "a length of Bedrock": (
+        {"max_tokens": 64_000},
+        {
+            "message": "The maximum tokens you requested exceeds the model limit of 8192. Try "
+            "again with a maximum tokens value that is lower than 8192."
+        },
+        {"max_tokens": 8192},
+    ),
+    "a length of MiMo": (  # https://github.com/AQBot-Desktop/AQBot/issues/93
+        {"max_tokens": 1_048_576},
+        openai(
+            "Param Incorrect",
+            "max_tokens is too large: 1048576. This model supports at most 131072 completion "
+            "tokens, whereas you provided 1048576.",
+        ),
+        {"max_tokens": 131_072},
+    ),
+    "a length of DeepSeek": (
+        {"max_tokens": 500_000},
+        openai("field MaxTokens invalid, should be in [1, 384000]"),
+        {"max_tokens": 384_000},
+    ),
+    "a length of Fireworks": (
+        {"max_tokens": 64_000},
+        openai("Requests with max_tokens > 4096 must have stream=true"),
+        {"max_tokens": 4096},
+    ),
+    "what is left of the context": (
+        {"max_tokens": 8192},
+        openai(
+            "This model's maximum context length is 8192 tokens. However, you requested 8256 "
+            "tokens (64 in the messages, 8192 in the completion). Please reduce the length of the "
+            "messages or completion.",
+            "messages",
+        ),
+        {"max_tokens": 8128},
+    ),
+    "what is left of the context at OpenRouter": (
+        {"max_tokens": 64_000},
+        openai(
+            "This endpoint's maximum context length is 32768 tokens. However, you requested about "
+            "69500 tokens (5000 of text input, 500 of tool input, 64000 in the output)."
+        ),
+        {"max_tokens": 27_268},
+    ),
+    "what is left of the context at Together": (
+        {"max_tokens": 64_000},
+        openai(
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: "
+            "200 `inputs` tokens and 64000 `max_new_tokens`"
+        ),
+        {"max_tokens": 7993},
+    ),
     "an option of vLLM": (
         {"min_p": 0.1, "stream_options": {"include_usage": True}},
         {"error": {"message": "Unknown field: stream_options"}},
@@ -289,6 +400,31 @@ def test_tools_are_defined_where_a_history_with_calls_wants_them() -> None:
 
     with ModelServer(claude) as model:
         assert ask(model, messages=CALLED) == "Done."
+
+
+@pytest.mark.parametrize(
+    ("provider", "said"),
+    [
+        ("openai", "System role not supported"),
+        (
+            "openai",
+            "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        ),
+        ("gemini", "Developer instruction is not enabled for models/gemma-3-27b-it"),
+    ],
+)
+def test_instructions_are_words_of_the_user_where_a_model_takes_no_others(
+    provider: WireName, said: str
+) -> None:
+    def gemma(request: ModelRequest) -> Reply:
+        takes = "system" not in json.dumps(request.body)
+        return content_reply("Done.") if takes else Reply(openai(said), 400)
+
+    messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello."}]
+    with ModelServer(gemma, wire=provider) as model:
+        assert ask(model, provider, messages=messages) == "Done."
+    assert len(model.requests) == 2
+    assert "Be kind." in json.dumps(model.requests[-1].body)
 
 
 def test_ids_of_calls_are_short_where_the_model_or_its_refusal_says_so() -> None:

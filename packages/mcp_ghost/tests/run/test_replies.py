@@ -242,12 +242,36 @@ def test_a_model_is_told_of_a_call_that_its_server_cannot_read(kind: str) -> Non
     assert len(asked) == len({*asked}) == 3
 
 
-def test_an_account_without_credit_is_not_asked_again() -> None:
-    error = {"message": "You exceeded your current quota.", "code": "insufficient_quota"}
-    for stream in (True, False):
-        result, model = play(lambda _: Reply({"error": error}, 429), {}, stream=stream)
-        assert len(model.requests) == 1
-        assert "no credit left" in result["errors"][0]["error"]
+PER_DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+USED_UP: dict[str, dict[str, Any]] = {
+    "OpenAI": {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}},
+    "Google, for a day": {
+        "error": {
+            "code": 429,
+            "message": "You exceeded your current quota.",
+            "details": [{"violations": [{"quotaId": PER_DAY}]}, {"retryDelay": "0s"}],
+        }
+    },
+    "OpenRouter, for a day": {
+        "error": {"message": "Rate limit exceeded: free-models-per-day.", "code": 429}
+    },
+    "Zhipu": {"error": {"code": "1113", "message": "No balance."}},
+    "xAI": {"code": "exhausted", "error": "Your team has used all available credits."},
+    "LiteLLM": {"error": {"message": "Budget has been exceeded!", "type": "budget_exceeded"}},
+}
+
+
+@pytest.mark.parametrize("kind", USED_UP)
+def test_an_account_that_is_used_up_is_not_asked_again(kind: str) -> None:
+    result, model = play(lambda _: Reply(USED_UP[kind], 429), {})
+    assert len(model.requests) == 1
+    assert "no credit or quota left" in result["errors"][0]["error"]
+
+
+def test_an_account_that_is_used_up_may_be_told_of_in_a_stream() -> None:
+    result, model = play(lambda _: Reply(USED_UP["OpenAI"]), {}, stream=True)
+    assert len(model.requests) == 1
+    assert "no credit or quota left" in result["errors"][0]["error"]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -157,6 +157,7 @@ def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable() 
         ("status:200:<h1>x</h1>", "Unexpected content type: text/html"),
         ("status:200:{}", "The server sent a malformed reply"),
         ('status:422:{"error": {"code": "E7", "message": "full"}}', "full (E7)"),
+        ('status:200:{"id": null, "error": {"code": -32603, "message": "no"}}', "no"),
         ("garbled", "The server sent a malformed reply"),
     ],
 )
@@ -182,6 +183,9 @@ def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
         ("status:404:", "it no longer knows this session", False),
         ('status:404:{"error": {"code": -32001, "message": "x"}}', "it no longer knows", False),
         ("status:400:Bad Request: No valid session ID provided", "it no longer knows", False),
+        ("status:400:Bad Request: Server not initialized", "it no longer knows", False),
+        ("status:410:", "it no longer knows this session", False),
+        ("status:422:unknown session", "it no longer knows this session", False),
     ],
 )
 def test_a_lost_connection_is_known_at_once_and_for_later_calls(

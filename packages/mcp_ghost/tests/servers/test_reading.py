@@ -55,6 +55,15 @@ async def test_half_a_surrogate_becomes_a_sign_of_its_own(written: bytes, text: 
     assert json.loads(event.partition(b"data: ")[2])["result"] == {"t": text}
 
 
+async def test_a_byte_order_mark_is_no_part_of_a_message() -> None:
+    line = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
+    assert read(b"\xef\xbb\xbf" + line) == read(line)
+    sent = pieces(b"\xef\xbb\xbfdata: %b\n\n" % line)
+    assert [it async for it in readable_events(sent, 1000, is_answer=True)] == [
+        b"data: %b\n\n" % line
+    ]
+
+
 @pytest.mark.parametrize(("error", "code", "words"), ERRORS)
 def test_an_error_that_is_not_quite_one_keeps_its_words(
     error: object, code: int, words: str

@@ -62,6 +62,10 @@ client is refused; servers without POST also answer 501 (RFC 9110, 15.6.2)."""
 _NOT_HANDLED = frozenset({401, 403, 405, 406, 411, 413, 414, 415, 417, 421, 426, 429, 431})
 """Statuses that refuse a request as such, before it is handled: RFC 9110, 15.5, and RFC 6585. Not
 so 503, which gateways send for a connection that broke, too."""
+_OF_A_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
+"""What servers say of a session that they do not know, with a status other than 404."""
+_ANSWERS_NOBODY = re.compile(rb'\{(?=.{0,200}"id":\s*null\b)(?=.*"error":\s*\{)', re.DOTALL)
+"""An error that a server sends for a request that it did not read well enough."""
 _CHALLENGE = "www-authenticate"
 _SIGN_IN = (
     """its entry has '"auth": {"type": "oauth"}', for signing in with a browser, """
@@ -147,7 +151,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             return await _without_body(response)
         if _is_stream(response):
             return await self._streamed(request, response)
-        return await self._whole(response)
+        return await self._whole(request, response)
 
     async def _streamed(
         self, request: httpx2.Request, response: httpx2.Response
@@ -318,7 +322,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self.broke(exc)
         return _error_response(503, INTERNAL_ERROR, self.fault or "")
 
-    async def _whole(self, response: httpx2.Response) -> httpx2.Response:
+    async def _whole(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """``response`` with its body, if that arrives and can be read."""
         try:
             content = await _content(response, self._most_bytes)
@@ -332,9 +336,11 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as error:
             self.broke(error)
             return _error_response(503, INTERNAL_ERROR, self.fault or "")
-        return httpx2.Response(
-            response.status_code, headers=_kept(response), content=mended(content)
-        )
+        content = mended(content)
+        if request.method == "POST" and _ANSWERS_NOBODY.match(content):  # but for this request
+            code, message, data = _error_in(content.decode())
+            return _error_response(502, INTERNAL_ERROR if code is None else code, message, data)
+        return httpx2.Response(response.status_code, headers=_kept(response), content=content)
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """An HTTP status as an error in JSON-RPC, with the server's words where it has any."""
@@ -346,7 +352,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if status == 401 and challenge.lower().startswith("bearer") and self.sign_in is None:
             self._advice = _SIGN_IN
         # 404 by the specification; widely copied example servers answer 400.
-        lost = status == 404 or (status == 400 and "session" in message.lower())
+        lost = status in (404, 410) or (
+            status in (400, 409, 422) and _OF_A_SESSION.search(message) is not None
+        )
         if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
             self.end("it no longer knows this session; perhaps it was restarted")
         if lost or status in _NOT_HANDLED:

@@ -6,6 +6,7 @@ not be read. Importing this imports the SDK.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import AsyncIterable, AsyncIterator
 
@@ -41,8 +42,10 @@ async def readable_events(
     Raises:
         TooLongEventError: One has more than ``most_bytes``, and nobody can be told.
     """
-    pending, head, skipped = bytearray(), b"", 0
+    pending, head, skipped, is_first = bytearray(), b"", 0, True
     async for chunk in chunks:
+        if is_first:
+            chunk, is_first = chunk.removeprefix(codecs.BOM_UTF8), False
         searched, begin = max(0, len(pending) - _LONGEST_END), 0
         pending += chunk
         for end in _END.finditer(pending, searched):

@@ -62,7 +62,7 @@ def mended(message: bytes) -> bytes:
     words stay.
     """
     if not message.isascii():
-        message = message.decode(errors="replace").encode()
+        message = message.decode("utf-8-sig", errors="replace").encode()
     if _SURROGATE.search(message):
         message = _ESCAPE.sub(lambda it: rb"\ufffd" if it[1] else it[0], message)
     if b'"error"' not in message:
