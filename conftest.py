@@ -10,19 +10,22 @@ import ssl
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import httpcore2
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 # How long an example takes says more about the machine than about us.
 settings.register_profile("any machine", deadline=None, max_examples=24)
 settings.register_profile("unit", deadline=None, max_examples=20)
 settings.register_profile("glance", deadline=None, max_examples=3)
 
-pytest_plugins = ["tests.support.forks"]
 PREFIXES = ("LANGFUSE_", "MOVIE_", "OPENROUTER_", "ZORKGPT_")
 STARTED = re.compile(
     r"subprocess|multiprocessing|socket|httpx2|executable|Program\b|ModelServer|ZorkOrchestrator"
@@ -32,6 +35,7 @@ STARTED = re.compile(
 )
 """What a test of one unit has nothing to do with: processes, servers, whole episodes."""
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
+PAGES = "tests/viewer/web/pages/"
 BY_HAND = ("network", "soak")
 """What runs only when it is asked for."""
 
@@ -58,15 +62,42 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """A browser takes seconds to start: the pages' tests share one worker, and with it theirs."""
+    return PagesTogether(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class PagesTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist is untyped
+    """Hands out files, but all that look at pages as one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return PAGES if nodeid.startswith(PAGES) else super()._split_scope(nodeid)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """What is imported here stays: to look through it again and again for garbage takes a fifth."""
     gc.disable()
     try:
+        _compile_a_share(session.config)
         yield
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _compile_a_share(config: pytest.Config) -> None:
+    """Workers that all began with the first file would each compile every file of a new clone."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    folders = [config.rootpath / folder for folder in config.getini("testpaths")]
+    for path in sorted(it for folder in folders for it in folder.rglob("test_*.py"))[number::count]:
+        module = ".".join(path.relative_to(config.rootpath).with_suffix("").parts)
+        with suppress(Exception, pytest.skip.Exception):  # told when the file is collected
+            import_module(module)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
