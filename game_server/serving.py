@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
 _SWEEP_SECONDS = 60.0
-_SHUTDOWN_SECONDS = 1
-"""For streams that clients keep open."""
 
 
 async def serve_stdio(games: Games) -> None:
@@ -39,6 +37,8 @@ async def serve_stdio(games: Games) -> None:
 async def serve_http(games: Games, listener: socket.socket) -> None:
     """Serve any number of clients until the program is interrupted."""
     import uvicorn  # which stdio can do without
+
+    from session.listener import small_server
 
     app = game_server(games).streamable_http_app(host=LOOPBACK)
 
@@ -62,10 +62,7 @@ async def serve_http(games: Games, listener: socket.socket) -> None:
             await asyncio.sleep(_SWEEP_SECONDS)
             await asyncio.to_thread(games.close_idle)
 
-    config = uvicorn.Config(
-        leaving, log_level="error", timeout_graceful_shutdown=_SHUTDOWN_SECONDS, lifespan="on"
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(small_server(leaving, lifespan="on"))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     sweep = asyncio.create_task(close_idle())
     try:

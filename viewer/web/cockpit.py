@@ -21,6 +21,8 @@ MOST_HINT_CHARACTERS = 300
 MOST_HINTS_WAITING = 5
 THOUGHT_CHARACTERS = 4000
 """Of the end of a thought, which is all that a page is sent."""
+_LOOK_SECONDS = 0.5
+"""Between two looks for a signal: one that the system gives to another thread wakes nobody here."""
 
 
 def new_token() -> str:
@@ -88,7 +90,7 @@ class Cockpit:
         while True:
             with self._changed:
                 while is_told and self._is_held(turn) and not self._said:
-                    self._changed.wait()
+                    self._changed.wait(_LOOK_SECONDS)
                 said = self._said.popleft() if self._said else None
                 held = self._is_held(turn)
                 if said is not None:
@@ -178,7 +180,8 @@ class Cockpit:
     def stay(self) -> None:
         """Wait as long as the page is served."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_served)
+            while self._is_served:
+                self._changed.wait(_LOOK_SECONDS)
 
     def is_gone(self) -> None:
         """Say that the page is not served, or no longer."""

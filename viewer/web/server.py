@@ -22,6 +22,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_ghost.results import JSONObject
+from session.listener import small_server
 from viewer.episode import Episode
 from viewer.experiments.curves import FIGURES, GROUPINGS
 from viewer.experiments.search import turns_with
@@ -52,8 +53,8 @@ _PARTIAL_SECONDS = 0.5
 """For which logs are read before the page is told of those that are known."""
 _SEARCH_SECONDS = 0.5
 """After which no further episode is looked through for one request."""
-_SHUTDOWN_SECONDS = 1
-"""For clients that do not even read that the server ends."""
+MOST_STREAMS = 16
+"""At once; each lasts as long as its page follows an episode."""
 
 # What the system says of them differs, and browsers take scripts of one type only.
 mimetypes.add_type("text/javascript", ".js")
@@ -126,6 +127,8 @@ class Viewer:
         self.cockpit = cockpit
         self.token = cockpit.token if cockpit else token
         self.log_watchers = LogWatchers()
+        self.streams: set[Response] = set()
+        """Those that are being sent."""
         self._mark = secrets.token_hex(4)
         """Part of every ETag: another version of the program may answer otherwise."""
         writing = {changes.CONTROL: self._control} if cockpit else {}
@@ -218,7 +221,7 @@ class Viewer:
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
         stream = Stream(episode, self.log_watchers, _after(request), self.cockpit)
-        return _EventStream(stream)
+        return _EventStream(stream, self.streams)
 
     def _episode(self, request: Request) -> Episode:
         """Return the episode that is asked for, the game of the cockpit being the latest one.
@@ -242,9 +245,22 @@ class Viewer:
 class _EventStream(StreamingResponse):
     """Sends a stream, and closes it with the connection."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._events = stream.events()
+    def __init__(self, stream: Stream, others: set[Response]) -> None:
+        """``others`` are those that are sent meanwhile."""
+        self._events, self._others = stream.events(), others
         super().__init__(self._events, media_type="text/event-stream")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream, unless there are too many."""
+        if len(self._others) >= MOST_STREAMS:
+            refusal = "Too many pages follow games here: close one, and load this one again."
+            await PlainTextResponse(refusal, 503)(scope, receive, send)
+            return
+        self._others.add(self)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._others.remove(self)
 
     async def stream_response(self, send: Send) -> None:
         """Send events until the client or the server goes."""
@@ -280,18 +296,8 @@ class Server(uvicorn.Server):
 
     def __init__(self, viewer: Viewer) -> None:
         self._watchers = viewer.log_watchers
-        config = uvicorn.Config(
-            viewer.app,
-            http="h11",
-            h11_max_incomplete_event_size=MOST_ADDRESS_BYTES,
-            ws="none",
-            loop="asyncio",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        )
+        most = MOST_ADDRESS_BYTES
+        config = small_server(viewer.app, lifespan="off", h11_max_incomplete_event_size=most)
         super().__init__(config)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 CONTROL = "data/played/control"
 HINT = "The dry bed needs water."
+_LOGGER = logging.getLogger("test")
 
 
 @pytest.fixture
@@ -290,3 +292,26 @@ def test_a_paused_game_goes_on_when_its_page_is_gone(cockpit: Cockpit, tmp_path:
     cockpit.is_gone()
     game.join(PATIENCE)
     assert not game.is_alive()
+
+
+@pytest.mark.parametrize("waits", [Cockpit.stay, lambda it: list(it.before_turn(1, _LOGGER))])
+def test_a_signal_that_another_thread_gets_ends_the_wait(
+    cockpit: Cockpit, tmp_path: Path, waits: Callable[[Cockpit], object]
+) -> None:
+    """As systems may choose: Python then handles it as soon as the main thread does anything."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def get_signal() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+
+    cockpit.begin(tmp_path)
+    cockpit.press("pause")
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        threading.Timer(0.1, get_signal).start()
+        with pytest.raises(KeyboardInterrupt):
+            waits(cockpit)
+    finally:
+        signal.signal(signal.SIGUSR1, before)

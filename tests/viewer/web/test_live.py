@@ -14,7 +14,7 @@ from tests.support import PATIENCE
 from tests.support.viewing import TURNS, append, playing, recorded, served, streamed
 from viewer.library import Library
 from viewer.web.live import LogWatchers, Stream
-from viewer.web.server import Server, Viewer
+from viewer.web.server import MOST_STREAMS, Server, Viewer
 from viewer.web.serving import address_of, listening
 
 if TYPE_CHECKING:
@@ -204,12 +204,14 @@ def test_many_watch_with_one_look_out_that_goes_with_the_last_of_them(workdir: P
         log_watchers = running.viewer.log_watchers
         with httpx2.Client(base_url=running.address, limits=limits, trust_env=False) as client:
             with ExitStack() as stack:
-                streams = [stack.enter_context(streamed(client, after=4)) for _ in range(50)]
+                most = range(MOST_STREAMS)
+                streams = [stack.enter_context(streamed(client, after=4)) for _ in most]
                 for told in streams:
                     told.until("episode")
-                assert [watcher.watchers for watcher in log_watchers.all.values()] == [50]
+                assert [watcher.watchers for watcher in log_watchers.all.values()] == [MOST_STREAMS]
                 append(folder, line)
-                assert [told.until("turn")[0] for told in streams] == [5] * 50
+                assert [told.until("turn")[0] for told in streams] == [5] * MOST_STREAMS
+                assert client.get("data/played/stream").status_code == 503
             assert eventually(lambda: not log_watchers.all)
 
 
