@@ -11,12 +11,14 @@ from mcp_ghost.results import JSONObject
 from session.game_state import Hint, TurnRecord
 from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
-from session.record.schema import Entry, LoggedEvent, ModelCall
+from session.record.schema import Entry, EpisodeStart, LoggedEvent, ModelCall
 from session.record.summary import next_steps
 from viewer.episode_view import EpisodeView, Spent, Took
 from viewer.experiments.notes import Notes
 from viewer.model_calls import ModelCalls
+from viewer.settings_view import settings_json
 from viewer.summaries import Remembered
+from viewer.timeline import Timeline
 from viewer.turns import TURNS_PER_CHUNK, turn_json
 
 _DOING = {
@@ -48,6 +50,8 @@ class Episode:
         self._log = LogIndex(self.folder / EVENTS_FILE)
         self._view = EpisodeView()
         self._spans: dict[int, Span] = {}
+        self._began_at: Span | None = None
+        self._timeline = Timeline()
         self._calls = ModelCalls()
         self.activity = Activity()
         """What it is doing."""
@@ -81,7 +85,10 @@ class Episode:
                 continue
             self._view.take(line.entry)
             self.activity.take(line.entry)
+            self._timeline.take(line.entry)
             match line.entry.event:
+                case EpisodeStart():
+                    self._began_at = line.span
                 case TurnRecord(turn=turn):
                     self._spans[turn] = line.span
                 case LoggedEvent("model_call"):
@@ -201,6 +208,13 @@ class Episode:
         with self._lock:
             return self._view.map.mermaid()
 
+    def settings_json(self) -> JSONObject | None:
+        """Return how it was set; None while it has not begun."""
+        with self._lock:
+            start, resumed = self._view.start, self._view.resumed
+            log, span = self._log, self._began_at
+        return settings_json(start, resumed, log.text(span)) if start and span else None
+
     def chunks(self) -> list[int]:
         """Return the numbers of the chunks that there are turns in."""
         with self._lock:
@@ -215,8 +229,12 @@ class Episode:
         """Return the turns from ``first`` to ``last``, as far as there are any."""
         with self._lock:
             log = self._log
-            spans = [self._spans[n] for n in range(first, last + 1) if n in self._spans]
-        return [turn_json(*turn) for span in spans if (turn := _turn(log, span))]
+            found = [
+                (self._spans[n], self._timeline.of_turn(n))
+                for n in range(first, last + 1)
+                if n in self._spans
+            ]
+        return [turn_json(*turn, steps) for span, steps in found if (turn := _turn(log, span))]
 
     def model_calls(self, turn: int) -> list[JSONObject]:
         """Return what models were sent in a turn, and what came back."""

@@ -20,6 +20,7 @@ from viewer.turns import observation_json
 
 _MARK_CHARACTERS = 200
 _SPENT_POINTS = 60
+_TOOLS_FAILED = frozenset({"mcp_disabled_fallback", "mcp_no_tools"})
 _STOPS = ("score", "death", "refusal", "failure", "tool")
 """What readers jump to."""
 _OF_START = (
@@ -48,6 +49,8 @@ class EpisodeView(EpisodeFold):
         """Turns, by what happened in them."""
         self._items: set[str] = set()
         self._hints: list[JSONObject] = []
+        self._failures: list[JSONObject] = []
+        """What went wrong and why, counting repetitions."""
         self.spent: list[Spent] = []
         """What was used until after each turn, what came between turns included."""
         self.took: list[Took] = []
@@ -59,6 +62,10 @@ class EpisodeView(EpisodeFold):
         """Add what one line says."""
         event = entry.event
         if isinstance(event, LoggedEvent):
+            if event.event_type in _TOOLS_FAILED:
+                why = str(event.fields.get("message", ""))
+                self._note_failure(entry.turn or 0, "Tools failed", why)
+                self.version += 1
             return
         if isinstance(event, TurnRecord):
             self._mark_turn(event)
@@ -91,6 +98,7 @@ class EpisodeView(EpisodeFold):
             text = f"Turn {event.turn} was not played: {event.failure}"
             self._mark(self.turns, "failure", text)
             self._stops["failure"].append(self.turns)
+            self._note_failure(self.turns, f"Turn {event.turn} was not played", event.failure)
             self._failed = (self._failed[0] + event.usage, self._failed[1] + event.seconds)
         elif isinstance(event, Hint):
             self._hints.append(event.model_dump(mode="json"))
@@ -129,6 +137,7 @@ class EpisodeView(EpisodeFold):
             "told": start.level if start and start.player in LIMITED_BY_LEVEL else None,
             "max_turns": begun.max_turns if begun else None,
             "hints": self._hints,
+            "failures": self._failures,
             "scores": self._score_line(),
             "marks": self._marks,
             "stops": self._stops,
@@ -178,6 +187,13 @@ class EpisodeView(EpisodeFold):
         for kind in _STOPS:
             if happened[kind]:
                 self._stops[kind].append(turn)
+
+    def _note_failure(self, after: int, what: str, why: str) -> None:
+        failure = {"after": after, "what": what, "why": why}
+        if self._failures and self._failures[-1].items() >= failure.items():
+            self._failures[-1]["times"] += 1
+        else:
+            self._failures.append({**failure, "times": 1})
 
     def _mark(self, turn: int, kind: str, text: str) -> None:
         self._marks.append({"turn": turn, "kind": kind, "text": one_line(text, _MARK_CHARACTERS)})

@@ -1,9 +1,11 @@
 """A turn as the page gets it: what was logged, without the engine's snapshot."""
 
 import json
+from collections.abc import Sequence
 
 from mcp_ghost.results import JSONObject, jsonable
 from session.game_state import Observation, TurnRecord
+from viewer.timeline import Step
 
 TURNS_PER_CHUNK = 50
 SHOWN_CHARACTERS = 4000
@@ -15,8 +17,8 @@ def encoded(value: object) -> bytes:
     return json.dumps(jsonable(value), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def turn_json(record: TurnRecord, time: str) -> JSONObject:
-    """Return a turn, with long results of tools cut."""
+def turn_json(record: TurnRecord, time: str, steps: Sequence[Step] = ()) -> JSONObject:
+    """Return a turn, with long results of tools cut; ``steps`` are what its time went into."""
     tools = [
         {
             **tool.model_dump(mode="json"),
@@ -27,7 +29,8 @@ def turn_json(record: TurnRecord, time: str) -> JSONObject:
         for tool in record.tools
     ]
     fields = record.model_dump(mode="json", exclude={"snapshot", "tools", "ended", "after"})
-    return {"time": time, **fields, "after": observation_json(record.after), "tools": tools}
+    after = observation_json(record.after)
+    return {"time": time, **fields, "after": after, "tools": tools, "steps": steps}
 
 
 def observation_json(observation: Observation) -> JSONObject:

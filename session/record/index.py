@@ -86,8 +86,15 @@ class LogIndex:
 
     def read(self, span: Span) -> Entry | None:
         """Return what is at ``span``; None if it is gone."""
+        return _parsed(self._raw(span))
+
+    def text(self, span: Span) -> str:
+        """Return the line at ``span`` as it was written."""
+        return self._raw(span).decode(errors="replace")
+
+    def _raw(self, span: Span) -> bytes:
         with self.path.open("rb") as file:
-            return _parsed(os.pread(file.fileno(), span.length, span.offset))
+            return os.pread(file.fileno(), span.length, span.offset)
 
 
 def is_being_written(path: Path) -> bool:

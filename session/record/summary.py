@@ -76,19 +76,22 @@ def show_header(screen: Screen, so_far: StorySoFar) -> None:
         return
     base_url = (resumed and resumed.base_url) or start.base_url
     model = (resumed and resumed.model) or start.model
-    here = base_url == EMBEDDED_BASE_URL
-    where = "on this machine" if here else f"at {address(base_url or '?')}"
     screen.heading(f"ZorkGPT {start.version}".strip(), style="bold cyan")
     screen.facts(
         [
             ("story", f"{start.title} (engine {start.engine}, seed {start.seed})"),
             ("unknown", ", ".join(start.unknown)),
-            ("model", f"{model} {where}" if base_url else model),
+            ("model", f"{model} {where(base_url)}" if base_url else model),
             ("player", "" if start.player == "model" else start.player),
             ("tools", f"MCP server {start.mcp}" if start.mcp else "none"),
         ],
         to_copy=[("log", str(so_far.folder / LOG_FILE))],
     )
+
+
+def where(base_url: str) -> str:
+    """Tell where the model is that answers at this address."""
+    return "on this machine" if base_url == EMBEDDED_BASE_URL else f"at {address(base_url)}"
 
 
 def show_summary(screen: Screen, so_far: StorySoFar) -> None:

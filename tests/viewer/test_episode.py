@@ -68,6 +68,47 @@ def test_a_turn_that_was_not_played_is_a_mark_and_is_paid_for(tmp_path: Path) ->
     assert episode.took_by_turn()[1][4] >= turns_of(folder)[1]["seconds"]
 
 
+def test_what_stopped_an_episode_is_told_with_its_place_and_how_often_it_was_tried(
+    folder: Path,
+) -> None:
+    failed = {"event_type": "turn_failed", "turn": TURNS + 1, "failure": "No key.", "seconds": 1}
+    off = {"event_type": "mcp_disabled_fallback", "turn": 3, "message": "Continuing without tools"}
+    write_log(folder, [*log_of(folder), off, failed, failed])
+    assert seen(folder).json()["failures"] == [
+        {"after": 3, "what": "Tools failed", "why": "Continuing without tools", "times": 1},
+        {"after": TURNS, "what": "Turn 13 was not played", "why": "No key.", "times": 2},
+    ]
+
+
+def test_the_steps_of_a_turn_fill_its_time_in_their_order(folder: Path) -> None:
+    for turn in seen(folder).chunk(0):
+        kinds = [kind for kind, *_ in turn["steps"]]
+        assert (kinds[0], kinds[-1]) == ("model", "game")
+        starts = [start for _, _, start, _ in turn["steps"]]
+        assert starts == sorted(starts)
+        _, _, start, seconds = turn["steps"][-1]
+        assert start + seconds <= turn["seconds"] + 0.5, "logging takes a little, too"
+
+
+def test_settings_come_with_their_defaults_and_what_a_resumed_episode_changed(
+    folder: Path,
+) -> None:
+    start = next(it for it in log_of(folder) if it["event_type"] == "episode_start")
+    later = {**start["settings"], "max_turns_per_episode": 99}
+    resumed = {"event_type": "episode_resumed", "turn": TURNS, "settings": later}
+    write_log(folder, [*log_of(folder), resumed])
+    told = seen(folder).settings_json()
+    assert told is not None
+    assert json.loads(told["line"]) == start
+    settings = {it["name"]: it for it in told["settings"]}
+    limit = {"name": "max_turns_per_episode", "value": 99, "default": 500, "before": TURNS}
+    assert settings["max_turns_per_episode"] == limit
+    changed = {name for name, it in settings.items() if it["value"] != it["default"]}
+    assert {"story", "seed", "client_base_url"} <= changed < settings.keys()
+    assert told["prompts"] == start["prompts"]
+    assert dict(told["facts"])["Code"] == start["code"]
+
+
 def test_the_score_line_has_the_first_the_last_and_every_change(folder: Path) -> None:
     line = seen(folder).summary()["scores"]
     scores = [0, *(it["after"]["score"] for it in turns_of(folder))]

@@ -223,6 +223,11 @@ export class Episode {
     return this.#took;
   }
 
+  /** How it was set. */
+  settings() {
+    return read(`${place(this.id)}/settings.json`);
+  }
+
   /** What models were sent in a turn of this episode or another, and what came back. */
   modelCalls(turn, id = this.id) {
     return read(`${place(id)}/calls/${turn}.json`);

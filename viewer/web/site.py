@@ -70,6 +70,9 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
         return encoded(episode.spent_by_turn())
     if path == "took.json":
         return encoded(episode.took_by_turn())
+    if path == "settings.json":
+        settings = episode.settings_json()
+        return None if settings is None else encoded(settings)
     if found := _CHUNK.fullmatch(path):
         turns = episode.chunk(int(found[1]))
         return encoded(turns) if turns else None
@@ -83,7 +86,7 @@ def episode_data(episode: Episode, path: str) -> bytes | None:
 
 def episode_paths(episode: Episode, *, prompts: bool) -> Iterator[str]:
     """Yield every path below ``data/<id>/`` that the page may ask for, with prompts if wanted."""
-    yield from ("episode.json", "notes.json", "spent.json", "took.json")
+    yield from ("episode.json", "notes.json", "settings.json", "spent.json", "took.json")
     for number in episode.chunks():
         yield f"turns/{number}.json"
         for turn in episode.chunk(number):

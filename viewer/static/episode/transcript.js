@@ -1,6 +1,8 @@
 // The transcript: only the chunks near what is read are in the page; the others keep their height.
 
-import { fill, h } from "../dom.js";
+import { ofEpisode } from "../address.js";
+import { bdi, fill, h } from "../dom.js";
+import { MODE } from "../server.js";
 import { newsAt, openingArticle, turnArticle } from "./turn_view.js";
 
 const AHEAD = 1200; // pixels around what is visible
@@ -8,6 +10,7 @@ const GUESS = 230; // pixels of a turn not measured yet
 const GUESS_SHORT = 34; // where each turn has one line
 const STOPS = "a, button, summary, [tabindex]";
 const NEAR_END = 60; // pixels
+const STOPPED = ["llm_unavailable", "engine_failed", "engine_refused"];
 
 export class Transcript {
   #blocks = [];
@@ -28,6 +31,20 @@ export class Transcript {
     this.sizes.observe(this.node);
     document.fonts.addEventListener("loadingdone", this.#lettered);
     this.grow();
+    this.#sayWhy();
+  }
+
+  /** Above everything, what stopped an episode that did not come to its end, and what to do. */
+  async #sayWhy() {
+    const failure = this.episode.info.failures.at(-1);
+    if (!failure || !STOPPED.includes(this.episode.summary.end_reason)) return this.why?.remove();
+    const remedy = h("p", {});
+    this.why = h("div", { class: "stopped-by" },
+      h("p", {}, h("b", {}, "The episode stopped. "), h("a", { href: ofEpisode(this.episode.id, failure.after) }, failure.what), ": ", bdi(failure.why)), remedy);
+    this.node.querySelector(".stopped-by")?.remove();
+    this.node.prepend(this.why);
+    const [goOn] = MODE === "live" ? await this.episode.nextSteps().catch(() => []) : [];
+    if (goOn) fill(remedy, "When that is mended, go on: ", h("code", {}, goOn.command));
   }
 
   close() {
@@ -51,8 +68,9 @@ export class Transcript {
     else this.#hold(newest);
   }
 
-  /** Draw turns again whose reflections have come. */
+  /** Draw turns again whose reflections have come, and say why there are no more. */
   refresh() {
+    this.#sayWhy();
     for (const block of this.#blocks) if (block.shown) this.#fill(block);
   }
 
@@ -66,7 +84,7 @@ export class Transcript {
     this.#mark();
     const row = block.rows.get(turn);
     if (!row) return this.#scrollTo(block.node.offsetTop);
-    const head = row.offsetTop;
+    const head = turn ? row.offsetTop : 0; // with what stands above the opening
     const end = this.node.scrollHeight - this.node.clientHeight;
     const top = edge === "end" && row.offsetHeight < this.node.clientHeight ? end : head - 12;
     this.#scrollTo(Math.min(top, end));
@@ -212,15 +230,16 @@ export class Transcript {
   /** Bring a block's rows up to date; those that say what they said stay as they are. */
   #fill(block) {
     if (!block.rows.size) fill(block.node);
-    if (block.number === 0 && !block.rows.has(0)) this.#add(block, 0, openingArticle(this.episode));
-    for (const turn of this.episode.turnsIn(block.number)) {
-      const old = block.rows.get(turn.turn);
-      const news = newsAt(this.episode, turn.turn);
+    const turns = this.episode.turnsIn(block.number);
+    for (const turn of block.number ? turns : [null, ...turns]) {
+      const number = turn?.turn ?? 0;
+      const old = block.rows.get(number);
+      const news = newsAt(this.episode, number);
       if (old?.dataset.news === news) continue;
-      const fresh = turnArticle(this.episode, turn);
+      const fresh = turn ? turnArticle(this.episode, turn) : openingArticle(this.episode);
       fresh.dataset.news = news;
       if (old) old.replaceWith(fresh);
-      this.#add(block, turn.turn, fresh, !old);
+      this.#add(block, number, fresh, !old);
     }
     this.#mark();
   }

@@ -22,6 +22,7 @@ export function turnArticle(episode, turn) {
     turn.advice && h("p", { class: "advice" }, h("b", {}, "Advice "), bdi(turn.advice)),
     h("div", { class: "answer", dir: "auto" }, h("span", { class: "unseen" }, "Game answers: "), foldable(turn.response.trim())),
     outcome(turn),
+    failuresAt(episode, turn.turn).map(wentWrong),
     reflectionsAt(episode, turn.turn).map((it) => reflection(episode, it)));
   article.append(margin, body);
   return article;
@@ -31,12 +32,18 @@ export function turnArticle(episode, turn) {
 export function openingArticle(episode) {
   const article = row(episode, 0, "Opening");
   article.append(h("div", { class: "margin" }, number(episode, 0)),
-    h("div", { class: "body" }, h("div", { class: "answer opening", dir: "auto" }, foldable(episode.info.opening.trim()))));
+    h("div", { class: "body" }, h("div", { class: "answer opening", dir: "auto" }, foldable(episode.info.opening.trim())), failuresAt(episode, 0).map(wentWrong)));
   return article;
 }
 
+/** What went wrong in or after `turn`, such as a turn that would have come then. */
+const failuresAt = (episode, turn) => episode.info.failures.filter((it) => it.after === turn);
+
+const wentWrong = ({ what, why, times }) =>
+  h("p", { class: "failure went-wrong" }, h("b", {}, what, times > 1 && `, at ${times} tries`, ". "), bdi(why));
+
 /** What came about a turn besides itself, which may be known later. */
-export const newsAt = (episode, turn) => `${reflectionsAt(episode, turn).length} ${hintsAt(episode, turn).length}`;
+export const newsAt = (episode, turn) => [reflectionsAt(episode, turn).length, hintsAt(episode, turn).length, ...failuresAt(episode, turn).map((it) => it.times)].join(" ");
 
 const hintsAt = (episode, turn) => (episode.info.hints ?? []).filter((it) => it.turn === turn);
 const reflectionsAt = (episode, turn) => episode.info.reflections.filter((it) => it.turn === turn);

@@ -1,7 +1,7 @@
 // What each turn took, until the one that is shown: tokens, dollars and seconds.
 
 import { ofEpisode } from "../address.js";
-import { fill, h, keepingFocus } from "../dom.js";
+import { bdi, fill, h, keepingFocus } from "../dom.js";
 import { TurnsChart } from "../drawing/turns_chart.js";
 import { duration, money, plural, short, tokens, whole } from "../format.js";
 
@@ -10,6 +10,7 @@ const FIGURES = [
   { title: "Cost", of: ([, , , cost]) => cost, show: money, tick: (it) => (it ? `$${Number(it.toPrecision(3))}` : "$0"), columns: [["Cost", 3]], split: () => "" },
   { title: "Time", of: ([, , , , seconds]) => seconds, show: duration, tick: (it) => `${Number(it.toPrecision(3))} s`, columns: [["Time", 4]], split: () => "" },
 ];
+const STEPS = { model: (role) => `Model (${role.toLowerCase()})`, tool: (name) => name, server: (name) => `Start of ${name}`, game: () => "Game" };
 const LISTED = 100; // turns in the table
 
 const middleOf = (sorted) => (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
@@ -33,10 +34,12 @@ export class Usage {
     this.points = this.#figures.map(() => h("span", { class: "fine" }));
     this.sums = this.#figures.map(() => h("p", { class: "fine sum" }));
     this.sections = this.#figures.map(({ title }, i) => h("section", { "aria-label": title }, h("h3", {}, title, " ", this.points[i]), this.charts[i].node, this.sums[i]));
+    this.steps = h("ol", { class: "waterfall" });
+    this.ofTurn = h("section", { "aria-label": "Time within the turn" }, h("h3", {}, "Time within the turn"), this.steps);
     this.between = h("p", { class: "fine" });
     this.table = h("div", { class: "scroll" });
     this.details = h("details", { ontoggle: () => this.#list() }, h("summary", {}, "As a table"), this.table);
-    this.node = h("section", { class: "usage", "aria-label": "Usage", tabindex: "0" }, h("h2", { class: "unseen" }, "Usage"), unasked && h("p", { class: "fine" }, why), this.told, this.sections, this.between, this.details);
+    this.node = h("section", { class: "usage", "aria-label": "Usage", tabindex: "0" }, h("h2", { class: "unseen" }, "Usage"), unasked && h("p", { class: "fine" }, why), this.told, this.sections, this.ofTurn, this.between, this.details);
   }
 
   close() {
@@ -66,8 +69,23 @@ export class Usage {
       this.#point(figure, null);
       keepingFocus(this.sums[i], () => fill(this.sums[i], this.#sum(figure, points)));
     });
+    this.#drawSteps();
     this.#tellBetween();
     this.#list();
+  }
+
+  /** What the time of the turn shown went into: one line a step, each where it began. */
+  #drawSteps() {
+    const steps = this.episode.turns.get(this.#turn)?.steps ?? [];
+    const end = Math.max(...steps.map(([, , start, seconds]) => start + seconds));
+    this.ofTurn.hidden = !steps.length;
+    fill(this.steps, steps.map(([kind, name, start, seconds]) => {
+      const bar = h("i", {});
+      bar.style.marginInlineStart = `${(97 * start) / end}%`;
+      bar.style.width = `${(97 * seconds) / end}%`;
+      const said = STEPS[kind](name);
+      return h("li", { "data-kind": kind, title: `${said}: from ${duration(start)}, for ${duration(seconds)}` }, bdi(said), h("span", { class: "bar-of" }, bar), h("span", { class: "number" }, duration(seconds)));
+    }));
   }
 
   #point(figure, turn) {

@@ -12,12 +12,13 @@ import { Live } from "../live.js";
 import { Panes } from "../episode/panes.js";
 import { ScoreChart } from "../drawing/score_chart.js";
 import { Prompt } from "../episode/prompt.js";
+import { Settings } from "../episode/settings.js";
 import { Situation } from "../episode/situation.js";
 import { Transcript } from "../episode/transcript.js";
 import { Usage } from "../episode/usage.js";
 
-const PANELS = [["story", "Story"], ["situation", "Situation"], ["prompt", "Prompt"], ["usage", "Usage"], ["map", "Map"]];
-const ASIDE = PANELS.slice(1, 4); // one of them beside the story
+const PANELS = [["story", "Story"], ["situation", "Situation"], ["prompt", "Prompt"], ["usage", "Usage"], ["settings", "Settings"], ["map", "Map"]];
+const ASIDE = PANELS.slice(1, 5); // one of them beside the story
 
 /** Arrows go from tab to tab. */
 function turnTabs(event) {
@@ -205,6 +206,7 @@ export class EpisodePage {
     this.prompt = new Prompt(this.episode);
     this.chart = new ScoreChart(this.episode, (turn) => this.#jump(turn));
     this.usage = new Usage(this.episode, (turn) => this.#jump(turn));
+    this.settings = new Settings(this.episode);
     this.cockpit = new Cockpit(this.episode);
     this.controls = new Controls({ go: (turn) => this.#jump(turn), step: (by) => this.step(by), play: () => this.play(), follow: () => this.follow(), shorten: () => this.#shorten(), find: () => this.#find() });
     this.finder = new Finder(this.episode, { shown: () => this.#shown, go: (turn) => this.#jump(turn), text: () => this.#markFound() });
@@ -215,7 +217,7 @@ export class EpisodePage {
     this.main.dataset.side = "situation";
     this.charts = h("div", { class: "charts" }, this.chart.node);
     const story = h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news, this.cockpit.node);
-    const side = h("div", { class: "side" }, h("div", { class: "tabs sides" }, h("div", { role: "tablist", "aria-label": "Beside the story", onkeydown: turnTabs }, this.sides)), this.situation.node, this.prompt.node, this.usage.node);
+    const side = h("div", { class: "side" }, h("div", { class: "tabs sides" }, h("div", { role: "tablist", "aria-label": "Beside the story", onkeydown: turnTabs }, this.sides)), this.situation.node, this.prompt.node, this.usage.node, this.settings.node);
     this.panes = new Panes(this.main, { story, side, charts: this.charts }, () => this.go(this.#shown));
     this.finder.node.append(this.panes.filler(() => "story", "Fill the screen with the story"));
     side.firstChild.append(this.panes.filler(() => "side", "Fill the screen with this pane"));
@@ -251,7 +253,7 @@ export class EpisodePage {
     if (!ASIDE.some(([side]) => side === name)) return;
     this.main.dataset.side = name;
     press(this.sides, ASIDE);
-    for (const [side, part] of [["prompt", this.prompt], ["usage", this.usage]]) {
+    for (const [side, part] of [["prompt", this.prompt], ["usage", this.usage], ["settings", this.settings]]) {
       part.visible = name === side;
       part.show();
     }

@@ -97,6 +97,31 @@ def test_why_there_was_no_answer_is_said_once(browser: Browser, tmp_path: Path) 
 
 
 @needs_chromium
+def test_what_stopped_an_episode_stands_on_top_and_where_the_turn_would_be(
+    browser: Browser, tmp_path: Path
+) -> None:
+    *events, end = log_of(beside(lambda: recorded(tmp_path / "source")))
+    failed = {"event_type": "turn_failed", "turn": 13, "failure": "No key.", "seconds": 1}
+    stopped = [*events, failed, failed, {**end, "reason": "llm_unavailable"}]
+    write_log(tmp_path / "work" / "episodes" / "failed", stopped)
+    with (
+        watching(tmp_path / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/failed") as page,
+    ):
+        expect(current(page).locator(".went-wrong")).to_have_text(
+            "Turn 13 was not played, at 2 tries. No key."
+        )
+        why = page.locator(".stopped-by")
+        expect(why).to_contain_text("The episode stopped. Turn 13 was not played: No key.")
+        expect(why.locator("code")).to_contain_text("main.py --resume")
+        page.get_by_role("tab", name="Settings").click()
+        settings = page.get_by_role("region", name="Settings")
+        expect(settings.get_by_role("row", name="max_turns_per_episode 12 500")).to_be_visible()
+        settings.get_by_text("First line of the log").click()
+        expect(settings.locator(".whole")).to_contain_text('"event_type": "episode_start"')
+
+
+@needs_chromium
 def test_playing_goes_on_to_the_end_and_stops_there(replay: Page) -> None:
     replay.get_by_label("Speed").select_option("Fast")
     replay.get_by_label("Turn", exact=True).fill(str(TURNS - 3))
@@ -358,7 +383,10 @@ def test_what_each_turn_took_is_drawn_until_the_turn_shown_and_keys_and_clicks_c
     usage = replay.get_by_role("region", name="Usage")
     usage.get_by_text("As a table").click()
     expect(usage.locator("tbody tr")).to_have_count(10)
-    usage.get_by_role("region", name="Time").get_by_role("link").click()
+    steps = usage.locator(".waterfall li")
+    expect(steps.first).to_contain_text("Start of thoughtbox")
+    expect(steps.last).to_contain_text(re.compile(r"^Game\d+ ms$"))
+    usage.get_by_role("region", name="Time", exact=True).get_by_role("link").click()
     expect(usage.locator("tbody tr[aria-current]")).to_have_count(1)
     assert replay.evaluate("location.hash").startswith("#/played/turn/")
     replay.locator(".sides").get_by_role("tab", name="Situation").click()
