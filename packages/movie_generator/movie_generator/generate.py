@@ -29,8 +29,9 @@ from movie_generator.llm import BriefRetries, model_client
 from movie_generator.models import SourcePage, VideoScript
 from movie_generator.pages.fetch import fetch_page, page_of
 from movie_generator.pages.page import Page, joined
-from movie_generator.pages.reading import GuardedTools, RecordingTools, assemble
+from movie_generator.pages.reading import RecordingTools, assemble
 from movie_generator.pages.robots import Robots, RobotsUnknownError
+from movie_generator.pages.tool_guard import GuardedTools
 from movie_generator.pages.urls import UrlPolicy
 from movie_generator.settings import AppConfig
 from movie_generator.writer import write_script

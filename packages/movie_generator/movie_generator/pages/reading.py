@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from mcp_ghost.errors import UrlUnresolvedError
-from mcp_ghost.guard import check_url
 from mcp_ghost.media import in_words
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.text import address, one_line
@@ -31,8 +29,6 @@ from movie_generator.pages.page import (
     usable_images,
 )
 from movie_generator.pages.results import about_page, fault, is_garbled, page_text
-from movie_generator.pages.robots import Robots, RobotsRefusedError, RobotsUnknownError
-from movie_generator.pages.urls import UrlPolicy
 
 # As mcp-server-fetch calls them.
 _START, _LENGTH, _RAW = "start_index", "max_length", "raw"
@@ -109,35 +105,6 @@ class Reading:
     @cached_property
     def _raw(self) -> str:
         return _PREAMBLE.sub("", page_text(self.content, self.source or ""))
-
-
-class GuardedTools(Wrapper):
-    """The tools of ``inner``, which are not called for addresses where nothing may be read.
-
-    A page may try to lead the agent to addresses that only this machine can reach.
-    """
-
-    def __init__(
-        self, inner: Toolset, policy: UrlPolicy, robots: Robots, told: Callable[[str], None]
-    ) -> None:
-        super().__init__(inner)
-        self._policy = policy
-        self._robots = robots
-        self._told = told
-
-    async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
-        for url in _urls(call.arguments):
-            try:
-                await check_url(url, self._policy)
-                await self._robots.check(url)
-            except UrlUnresolvedError:
-                pass  # nothing private; the tool may have other means
-            except RobotsUnknownError as error:
-                self._told(f"{error} It is left to the agent's tools.")
-            except (ValueError, RobotsRefusedError) as error:
-                return Outcome.without_result(Kind.FAILED, str(error))
-        return await self.inner.call(call)
 
 
 class RecordingTools(Wrapper):
