@@ -119,6 +119,17 @@ REFUSED_BY: list[tuple[ServerDialect, Any, str]] = [
     ("openai", body(model="gpt-6-luna", tools=[TOOL]), "use /v1/responses or set"),
     ("openai", body(model="gpt-5.4", tools=[TOOL], reasoning_effort="low"), "use /v1/responses"),
     ("openai", body(model="gpt-6.2-sol", tools=[TOOL]), "Please use /v1/responses instead"),
+    ("openai", body(model="gpt-5", max_tokens=9), "Use 'max_completion_tokens' instead"),
+    ("openai", body(model="o3", stop=["E"]), "'stop' is not supported"),
+    ("openai", body(model="gpt-5.4", temperature=0.2), "Only the default (1) value"),
+    ("mistral", body(USER, ASKED, ANSWER), "with a length of 9"),
+    ("mistral", body(max_completion_tokens=9), "max_completion_tokens: Extra inputs"),
+    (
+        "mistral",
+        body({"role": "assistant", "content": "x", "reasoning_content": "y"}),
+        "assistant.reasoning_content: Extra inputs",
+    ),
+    ("litellm", body(USER, ASKED, ANSWER), "without `tools=` param"),
     ("openai", body(top_k=3), "Unknown parameter: 'top_k'"),
     (
         "openai",
@@ -158,5 +169,7 @@ ACCEPTED: list[dict[str, Any]] = [
     body(model="gpt-6-luna", tools=[TOOL], reasoning_effort="none"),
     body(model="gpt-6-luna", reasoning_effort="low"),
     body(model="gpt-5.4", tools=[TOOL]),
+    body(model="gpt-5.4", temperature=0.2, stop=["E"], reasoning_effort="none"),
+    body(model="gpt-4.1", temperature=0.2, stop=["E"], max_tokens=9),
     strict(closed(a={"anyOf": [{"type": "string"}, {"type": "null"}]})),
 ]

@@ -24,12 +24,13 @@ from mcp_ghost.testing.rules import (
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
 
-ServerDialect: TypeAlias = Literal["generic", "openai", "openrouter", "llamacpp"]
+ServerDialect: TypeAlias = Literal[
+    "generic", "openai", "openrouter", "llamacpp", "mistral", "litellm"
+]
 """generic: what all refuse; openai: also every unknown parameter; openrouter: takes cache markers
 in parts, and wants tool definitions beside a history with tool calls; llamacpp: makes a grammar of
-the tools' schemas."""
-
-
+the tools' schemas; mistral: has ids of its own form, and refuses some of OpenAI's fields; litellm:
+stands before Claude, and wants tool definitions beside such a history, too."""
 # https://github.com/openai/openai-openapi/issues/541, and for those that think unasked
 # https://github.com/BerriAI/litellm/pull/34569
 _NO_TOOLS = re.compile(r"gpt-(?:5\.[2-9]|[6-9])(?!.*-chat)")

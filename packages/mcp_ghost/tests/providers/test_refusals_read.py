@@ -18,6 +18,7 @@ from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, t
 
 if TYPE_CHECKING:
     from mcp_ghost.results import JSONObject
+    from mcp_ghost.testing.refusals import ServerDialect
     from mcp_ghost.testing.wires import WireName
 
 GONE = object()
@@ -361,7 +362,9 @@ def test_a_refusal_of_something_else_teaches_nothing(case: str) -> None:
 
 
 def ask(model: ModelServer, provider: WireName = "openai", **more: Any) -> str | None:  # noqa: ANN401
-    client = get_llm_client(provider, "k", more.pop("called", "m"), model.base_url)
+    client = get_llm_client(
+        provider, "k", more.pop("called", "m"), model.base_url, wire=more.pop("wire", "auto")
+    )
     messages = more.pop("messages", [{"role": "user", "content": "Hello."}])
     return asyncio.run(client.complete(messages, **more)).content
 
@@ -390,16 +393,22 @@ CALLED: list[dict[str, Any]] = [
 ]
 
 
-def test_tools_are_defined_where_a_history_with_calls_wants_them() -> None:
-    def claude(request: ModelRequest) -> Reply:
-        if "tools" in request.body:
-            assert request.body["tool_choice"] == "none"
-            return content_reply("Done.")
-        said = "Anthropic doesn't support tool calling without `tools=` param specified."
-        return Reply(openai(f"litellm.UnsupportedParamsError: {said}"), 400)
-
-    with ModelServer(claude) as model:
-        assert ask(model, messages=CALLED) == "Done."
+@pytest.mark.parametrize(
+    ("dialect", "called", "options", "requests"),
+    [
+        ("litellm", "my-claude", {}, 2),
+        ("mistral", "my-model", {"max_completion_tokens": 9}, 3),
+        ("mistral", "mistral-large", {}, 1),
+        ("openai", "gpt-5", {"max_tokens": 9, "stop": ["E"], "temperature": 0.2}, 4),
+    ],
+)
+def test_a_strict_server_gets_what_it_takes_after_its_refusals(
+    dialect: ServerDialect, called: str, options: JSONObject, requests: int
+) -> None:
+    """At an address that does not say whose it is, so that only refusals can."""
+    with ModelServer(["Done."], dialect=dialect) as model:
+        assert ask(model, called=called, messages=CALLED, wire="chat", **options) == "Done."
+    assert len(model.requests) == requests
 
 
 @pytest.mark.parametrize(
@@ -425,22 +434,6 @@ def test_instructions_are_words_of_the_user_where_a_model_takes_no_others(
         assert ask(model, provider, messages=messages) == "Done."
     assert len(model.requests) == 2
     assert "Be kind." in json.dumps(model.requests[-1].body)
-
-
-def test_ids_of_calls_are_short_where_the_model_or_its_refusal_says_so() -> None:
-    def mistral(request: ModelRequest) -> Reply:
-        ids = {request.messages[1]["tool_calls"][0]["id"], request.messages[2]["tool_call_id"]}
-        (sent,) = ids
-        if len(sent) == 9 and sent.isalnum():
-            return content_reply("Done.")
-        return Reply(
-            openai("Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9."), 400
-        )
-
-    for name, requests in (("mistral-large", 1), ("my-model", 2)):
-        with ModelServer(mistral) as model:
-            assert ask(model, called=name, messages=CALLED) == "Done."
-        assert len(model.requests) == requests
 
 
 WIRES: tuple[WireName, ...] = ("openai", "responses", "anthropic", "gemini")
