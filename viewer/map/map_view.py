@@ -22,8 +22,10 @@ class MapView:
         self._map = WorldMap()
         self._sheets = Sheets()
         self._moves: set[tuple[int | None, str, int | None]] = set()
-        self._exits: dict[tuple[int, str], int] = {}
-        """(room, direction) -> the turn after which the way was first seen, walked or not."""
+        self._exits: dict[tuple[int, str], tuple[int, str]] = {}
+        """(room, direction) -> the turn after which the way was first seen, and of which kind."""
+        self._things: dict[int, list[tuple[int, list[str]]]] = {}
+        """What was seen in each room, with the turn, wherever it changed."""
         self._drawn: tuple[int, JSONObject] | None = None
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
@@ -52,14 +54,19 @@ class MapView:
             return
         for exit_ in observation.exits:
             if exit_.kind != _BLOCKED and (here, exit_.direction) not in self._exits:
-                self._exits[here, exit_.direction] = turn
+                self._exits[here, exit_.direction] = turn, exit_.kind
                 self.version += 1
+        seen = [str(it) for it in observation.visible]
+        known = self._things.setdefault(here, [])
+        if seen != (known[-1][1] if known else []):
+            known.append((turn, seen))
 
     def json(self) -> JSONObject:
-        """Return rooms with positions, passages, blocked ways and exits that were seen."""
+        """Return rooms with positions, passages, blocked ways, exits and things that were seen."""
         if self._drawn is None or self._drawn[0] != self.version:
             self._drawn = self.version, self._draw()
-        return self._drawn[1]
+        things = {str(room): list(seen) for room, seen in self._things.items() if seen}
+        return {**self._drawn[1], "things": things}
 
     def mermaid(self) -> str:
         """Return the map as a Mermaid flowchart."""
@@ -92,8 +99,8 @@ class MapView:
                 if way.is_blocked
             ],
             "exits": [
-                {"room": room, "direction": direction, "first_turn": turn}
-                for (room, direction), turn in self._exits.items()
+                {"room": room, "direction": direction, "first_turn": turn, "kind": kind}
+                for (room, direction), (turn, kind) in self._exits.items()
             ],
         }
 

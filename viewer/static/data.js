@@ -164,7 +164,7 @@ export class Episode {
 
   /** Until the next account comes, what follows from the turn itself. */
   #extend(turn) {
-    const { scores, marks, stops, path } = this.info;
+    const { scores, marks, stops, path, map } = this.info;
     const happened = { score: turn.scored, death: turn.died, refusal: turn.refused.length, failure: turn.failure || turn.tools.some((it) => it.is_error), tool: turn.tools.length };
     for (const kind of Object.keys(happened)) if (happened[kind]) stops[kind].push(turn.turn);
     this.summary.score = turn.after.score;
@@ -173,6 +173,8 @@ export class Episode {
     if (turn.scored) marks.push({ turn: turn.turn, kind: "score", text: `${turn.scored} ${Math.abs(turn.scored) === 1 ? "point" : "points"}` });
     if (turn.died) marks.push({ turn: turn.turn, kind: "death", text: "Death" });
     const room = turn.after.room?.id ?? null;
+    const things = room !== null && (map.things[room] ??= []);
+    if (things && String(things.at(-1)?.[1] ?? "") !== String(turn.after.visible)) things.push([turn.turn, turn.after.visible]);
     if (path.at(-1)?.[1] !== room) path.push([turn.turn, room]);
   }
 

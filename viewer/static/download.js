@@ -19,7 +19,7 @@ function cell(value) {
 
 const isText = (value) => typeof value === "string" || Array.isArray(value);
 
-/** Have the browser save a text as a file. */
+/** Have the browser save a text or a blob as a file. */
 export function save(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   const link = document.createElement("a");

@@ -6,6 +6,8 @@ const COLUMN = 148; // pixels between neighbours in a row
 const ROW = 84;
 const WRAP = 112; // pixels of a name's line
 export const LINE = 17;
+export const DOOR = "■";
+export const THINGS = " ◆"; // before how many there are
 const LONGEST = 44; // characters of a name on the map
 const STUB = 13; // pixels from a room to the end of a way that nobody walked
 const COMPASS = { north: [0, -1], northeast: [1, -1], east: [1, 0], southeast: [1, 1], south: [0, 1], southwest: [-1, 1], west: [-1, 0], northwest: [-1, -1] };
@@ -14,20 +16,20 @@ const CLIMBS = new Map([["up", "▲"], ["down", "▼"]]);
 const UNSEEN_IN_A_PLAN = new Map([["up", "up"], ["down", "down"], ["in", "in"], ["out", "out"]]);
 const pen = document.createElement("canvas").getContext("2d");
 
-/** Rooms, the lines between those of one level, exits that nobody walked, and a ground for each level. */
-export function mapElements(map) {
+/** Rooms, where somebody `moved` them to, the lines between those of one level, exits that nobody walked, and a ground for each level. */
+export function mapElements(map, moved = {}) {
   const rooms = new Map(map.rooms.map((it) => [it.id, it]));
   const drawn = map.passages.filter((it) => it.from !== it.to && rooms.has(it.to) && rooms.get(it.from)?.level === rooms.get(it.to).level);
-  const places = map.rooms.map((room) => roomElement(map, room));
+  const places = map.rooms.map((room) => roomElement(map, room, moved[room.id]));
   const of = new Map(places.map((it) => [it.data.id, it]));
   const stubs = unwalked(map).filter((it) => COMPASS[it.direction] && of.has(String(it.room))).flatMap((it) => stub(it, of.get(String(it.room))));
-  return [...sheets(map), ...places, ...stubs.filter((it) => !it.data.source), ...passageElements(drawn), ...stubs.filter((it) => it.data.source)];
+  return [...sheets(map), ...places, ...stubs.filter((it) => !it.data.source), ...passageElements(drawn, doorsOf(map)), ...stubs.filter((it) => it.data.source)];
 }
 
 function sheets(map) {
   const firsts = Map.groupBy(map.rooms, (it) => it.level);
-  return [...firsts].map(([level, rooms]) => ({
-    data: { id: `sheet ${level}`, sheet: true, level, label: `Level ${signed(level)}`, first: Math.min(...rooms.map((it) => it.first_turn)), width: 1, height: 1 },
+  return [...firsts].sort(([a], [b]) => b - a).map(([level, rooms], tint) => ({
+    data: { tint, id: `sheet ${level}`, sheet: true, level, label: `Level ${signed(level)}`, first: Math.min(...rooms.map((it) => it.first_turn)), width: 1, height: 1 },
   }));
 }
 
@@ -64,13 +66,16 @@ export function waysToOtherLevels(map, room, turn) {
   return [...away.map((it) => `${levels.get(it.to).level > room.level ? "▲" : "▼"} ${shortened(levels.get(it.to).name)}`), ...unknown.map((it) => `${CLIMBS.get(it.direction)} ?`)];
 }
 
-function roomElement(map, room) {
+/** Ways through a door, as "room direction". */
+const doorsOf = (map) => new Set((map.exits ?? []).filter((it) => it.kind === "door").map((it) => `${it.room} ${it.direction}`));
+
+function roomElement(map, room, moved) {
   const label = shortened(room.name);
-  const lines = lineWidths(label);
+  const lines = lineWidths(map.things?.[room.id] ? label + THINGS + 9 : label);
   const widest = Math.max(46, ...lines, ...waysToOtherLevels(map, room, Infinity).flatMap(lineWidths));
   return {
     data: { id: String(room.id), room: true, name: label, label, level: room.level, first: room.first_turn, visited: room.visited, width: Math.min(COLUMN - 14, widest + 18), own: lines.length * LINE + 13, height: lines.length * LINE + 13, wrap: Math.ceil(widest) + 1 },
-    position: { x: room.x * COLUMN, y: room.y * ROW },
+    position: moved ?? { x: room.x * COLUMN, y: room.y * ROW },
   };
 }
 
@@ -79,41 +84,45 @@ function shortened(text) {
   return name.length > LONGEST ? `${name.slice(0, LONGEST)} …` : name;
 }
 
-/** The widths of the lines into which a text will be wrapped. */
-export function lineWidths(label) {
+/** The lines into which a text will be wrapped. */
+export function wrapped(label) {
   pen.font = "13px Literata, Georgia, serif";
-  const widths = [];
+  const lines = [];
   let line = "";
   for (const word of label.split(" ")) {
     const longer = line ? `${line} ${word}` : word;
     if (line && pen.measureText(longer).width > WRAP) {
-      widths.push(pen.measureText(line).width);
+      lines.push(line);
       line = word;
     } else line = longer;
   }
-  return [...widths, pen.measureText(line).width];
+  return [...lines, line];
 }
 
+export const lineWidths = (label) => wrapped(label).map((line) => pen.measureText(line).width);
+
 /** One line for a way there and back, an arrow for each other passage. */
-function passageElements(passages) {
+function passageElements(passages, doors) {
   const lines = new Map();
+  const hasDoor = (it) => doors.has(`${it.from} ${it.direction}`);
   for (const it of passages) {
     const there = `${it.from}>${it.to}`;
     const back = lines.get(`${it.to}>${it.from}`);
     if (back && !it.random && !back.data.random) {
       back.data.both = true;
+      if (hasDoor(it) && !back.data.label.startsWith(DOOR)) back.data.label = `${DOOR} ${back.data.label}`.trim();
       continue;
     }
     const old = lines.get(there);
     if (old) old.data.first = Math.min(old.data.first, it.first_turn);
-    else lines.set(there, line(it, there));
+    else lines.set(there, line(it, there, hasDoor(it)));
   }
   return [...lines.values()];
 }
 
-function line(it, id) {
+function line(it, id, door) {
   return { data: {
     id, source: String(it.from), target: String(it.to), first: it.first_turn, both: false,
-    one_way: it.one_way, random: it.random, label: UNSEEN_IN_A_PLAN.get(it.direction) ?? "",
+    one_way: it.one_way, random: it.random, label: [door && DOOR, UNSEEN_IN_A_PLAN.get(it.direction)].filter(Boolean).join(" "),
   } };
 }

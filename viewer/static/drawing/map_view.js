@@ -1,9 +1,13 @@
 // The map: a graph of rooms and passages as far as they were known at the turn shown.
 
 import { ofEpisode } from "../address.js";
+import { before } from "../data.js";
+import { save } from "../download.js";
 import { announce, bdi, clamp, colour, fill, h, icon, keepingFocus } from "../dom.js";
 import { plural } from "../format.js";
-import { LINE, lineWidths, mapElements, signed, waysToOtherLevels } from "./map_elements.js";
+import { keep, kept } from "../kept.js";
+import { DOOR, LINE, lineWidths, mapElements, signed, THINGS, waysToOtherLevels } from "./map_elements.js";
+import { fileOf, print, svgOf } from "./map_export.js";
 import { MapNames } from "./map_names.js";
 import { KEYS_OF_SIDES, neighbour } from "./map_neighbour.js";
 import { RoomSearch } from "./map_search.js";
@@ -28,6 +32,7 @@ export class MapView {
   /** `filler` is the button by which the map fills the screen. */
   constructor(episode, filler) {
     this.episode = episode;
+    this.moved = kept(`map ${episode.id}`, {}); // rooms that somebody dragged elsewhere
     this.canvas = h("div", { class: "canvas", role: "application", tabindex: "0", "aria-describedby": "map-keys",
       onkeydown: (event) => this.#key(event), onmousedown: (event) => event.preventDefault() }); // a click leaves the arrows to the replay
     this.card = h("div", { class: "room-card", "aria-live": "polite", hidden: true });
@@ -43,19 +48,21 @@ export class MapView {
         tool("here", "Centre the current room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fit(this.#known())), this.walk,
         filler)),
       h("div", { class: "ground" }, this.canvas, this.names.node, this.card),
-      h("div", { class: "map-bar" }, h("details", { class: "room-list" }, h("summary", {}, "Rooms as a list"), this.list), this.search.node,
-        h("details", { class: "legend" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path)))),
+      h("div", { class: "map-bar" }, this.rooms = h("details", { class: "room-list", name: "over-map" }, h("summary", {}, "Rooms as a list"), this.list), this.search.node,
+        h("details", { class: "legend", name: "over-map" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path), h("li", {}, `${DOOR} a door`), h("li", {}, `${THINGS} things seen there`))),
+        h("details", { class: "legend", name: "over-map" }, h("summary", {}, "Save"), h("ul", {}, [["SVG", () => this.#save("svg")], ["PNG", () => this.#save("png")], ["PDF, by printing", () => this.#save("pdf")]].map(([name, act]) => h("li", {}, h("button", { type: "button", class: "more", onclick: act }, name)))))),
       h("p", { class: "unseen", id: "map-keys" }, "Arrow keys go from room to room, Enter describes a room, Home goes to the current one."));
     this.#showWhole(false);
   }
 
   /** Draw; the canvas must be in the page by now. */
   start() {
-    this.graph = cytoscape({ container: this.canvas, style: style(1), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 2.5, boxSelectionEnabled: false, autoungrabify: true });
+    this.graph = cytoscape({ container: this.canvas, style: style(1), layout: { name: "preset" }, minZoom: 0.08, maxZoom: 2.5, boxSelectionEnabled: false, autoungrabify: matchMedia("(pointer: coarse)").matches }); // a finger that pans would move rooms
     this.canvas.graph = this.graph; // for those who look into the page from outside
     this.graph.on("tap", "node[?room]", (event) => this.#describe(Number(event.target.id())));
     this.graph.on("tap", (event) => event.target === this.graph && this.#undescribe());
     this.graph.on("dragpan scrollzoom pinchzoom", () => (this.#byHand = true));
+    this.graph.on("dragfree", "node[?room]", ({ target }) => this.#move(target.id(), { ...target.position() }));
     this.sizes = new ResizeObserver(() => { this.graph.resize(); this.#frame(); });
     this.sizes.observe(this.canvas);
     this.themed = () => this.graph.style(style(this.#bold));
@@ -72,10 +79,32 @@ export class MapView {
     this.graph?.destroy();
   }
 
+  /** Keep a room where it was dragged, or put it back. */
+  #move(id, position) {
+    if (position) this.moved[id] = position;
+    else delete this.moved[id];
+    keep(`map ${this.episode.id}`, this.moved);
+    this.#byHand = true;
+    this.update();
+  }
+
+  #save(kind) {
+    const name = `map-${this.episode.id}`;
+    if (kind === "png") return save(`${name}.png`, this.graph.png({ full: true, scale: 2, bg: colour("paper"), output: "blob" }), "image/png");
+    const drawing = svgOf(this.graph, colour("paper"));
+    if (kind === "svg") save(`${name}.svg`, fileOf(drawing), "image/svg+xml");
+    else print(drawing);
+  }
+
+  /** The things that were last seen in a room. */
+  #things(id) {
+    return before(this.episode.info.map.things?.[id] ?? [], this.#turn)?.[1] ?? [];
+  }
+
   /** Add rooms and passages that were found since. */
   update() {
     const { map } = this.episode.info;
-    const elements = mapElements(map);
+    const elements = mapElements(map, this.moved);
     const wanted = new Set(elements.map((it) => it.data.id));
     this.graph.batch(() => {
       this.graph.elements().filter((it) => !wanted.has(it.id())).remove();
@@ -119,7 +148,8 @@ export class MapView {
       for (const room of map.rooms) {
         const node = this.graph.getElementById(String(room.id));
         const away = waysToOtherLevels(map, room, turn);
-        node.data({ label: [node.data("name"), ...away].join("\n"), height: node.data("own") + away.flatMap(lineWidths).length * LINE });
+        const things = this.#things(room.id).length;
+        node.data({ label: [node.data("name") + (things ? THINGS + things : ""), ...away].join("\n"), height: node.data("own") + away.flatMap(lineWidths).length * LINE });
       }
     });
     const known = [...new Set(map.rooms.filter((it) => it.first_turn <= turn).map((it) => it.level))].sort((a, b) => b - a);
@@ -171,7 +201,7 @@ export class MapView {
     this.canvas.setAttribute("aria-label", `Map of ${plural(rooms.length, "room")} and ${plural(passages.length, "passage")}; current room: ${name}`);
     if (this.listed === `${rooms.length} ${here}`) return;
     this.listed = `${rooms.length} ${here}`;
-    fill(this.list, rooms.map((it) => h("li", {}, h("button", { type: "button", class: "more", "aria-current": it.id === here && "true", onclick: () => this.#describe(it.id) }, bdi(it.name)))));
+    fill(this.list, rooms.map((it) => h("li", {}, h("button", { type: "button", class: "more", "aria-current": it.id === here && "true", onclick: () => { this.rooms.open = false; this.#describe(it.id); } }, bdi(it.name)))));
   }
 
   /** Show a room's name, visits and passages. */
@@ -186,6 +216,8 @@ export class MapView {
     fill(this.card, h("p", {}, h("b", {}, bdi(room.name)), visits.length > 0 && [` entered ${visits.length === 1 ? "once" : `${visits.length} times`}: first `, link(visits[0]), visits.length > 1 && [", last ", link(visits.at(-1))]]),
       ways.length + walls.length > 0 && h("ul", {}, ways.map((it) => h("li", {}, h("b", {}, it.direction), " ", it.random ? "at random" : bdi(this.episode.rooms.get(it.to)?.name ?? ""))),
         walls.map((it) => h("li", { class: "blocked" }, h("b", {}, it.direction), " ", bdi(it.answer)))),
+      this.#things(id).length > 0 && h("p", {}, "Seen there: ", bdi(this.#things(id).join(", "))),
+      this.moved[id] && h("button", { type: "button", class: "more", onclick: () => { this.#move(id, null); this.#describe(id); } }, "Put it back where it was"),
       tool("close", "Close", () => this.#undescribe()));
     this.card.hidden = false;
     this.graph.elements().unselect();
@@ -292,9 +324,10 @@ function tool(name, label, press, more = {}) {
 /** Lines have about the width on the screen that they have at the zoom `READABLE`, however small the map is. */
 function style(bold) {
   const [ink, soft, line, sheet, accent, mark] = ["ink", "soft", "line", "sheet", "accent", "mark"].map(colour);
+  const tints = ["mark", "line-2", "line-3", "line-5", "line-4", "line-6", "line-7", "line-8"].map(colour);
   return [
     { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": sheet, "border-width": 1.2 * bold, "border-color": soft, label: "data(label)", color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "text-valign": "center", "text-halign": "center", "min-zoomed-font-size": LEGIBLE, "text-wrap": "wrap", "text-max-width": "data(wrap)" } },
-    { selector: "node[?sheet]", style: { shape: "rectangle", "background-color": mark, "background-opacity": 0.13, "border-width": bold, "border-color": line, "text-valign": "top", "text-margin-y": -4, "font-size": 15 * bold, "font-weight": 600, color: soft, events: "no", "z-compound-depth": "bottom" } },
+    { selector: "node[?sheet]", style: { shape: "rectangle", "background-color": (it) => tints[it.data("tint") % tints.length], "background-opacity": 0.1, "border-width": bold, "border-color": line, "text-valign": "top", "text-margin-y": -4, "font-size": 15 * bold, "font-weight": 600, color: soft, events: "no", "z-compound-depth": "bottom" } },
     { selector: "node[?stub]", style: { shape: "ellipse", "border-width": bold, events: "no" } },
     { selector: "edge", style: { width: 1.6 * bold, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: "data(label)", "font-size": 10.5, "min-zoomed-font-size": LEGIBLE, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": 1, "text-background-padding": 2 } },
     { selector: "edge[!both]", style: { "target-arrow-shape": "triangle" } },

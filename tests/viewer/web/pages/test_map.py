@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
@@ -28,7 +29,7 @@ def test_borders_and_lines_are_seen_however_small_the_map_is(replay: Page) -> No
 
 
 OVERLAP = """async ({ graph }) => {
-    graph.zoom(0.3);
+    graph.zoom(0.3).center();
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
     const boxes = [...document.querySelectorAll(".map-names bdi")]
         .map((it) => it.getBoundingClientRect());
@@ -47,3 +48,50 @@ def test_from_afar_rooms_have_names_that_do_not_overlap(replay: Page) -> None:
     expect(replay.locator(".map-names .here")).to_have_count(1)
     canvas.evaluate("({ graph }) => graph.zoom(1)")
     expect(replay.locator(".map-names bdi")).to_have_count(0)
+
+
+SPOT = """({ graph }, name) => {
+    const room = graph.nodes().filter((it) => it.data("name") === name);
+    const box = graph.container().getBoundingClientRect();
+    const { x, y } = room.renderedPosition();
+    return [box.left + x, box.top + y, room.position("x"), room.position("y")];
+}"""
+LABELS = """({ graph }, kind) =>
+    graph.elements(kind).not(".later").map((it) => it.data("label"))"""
+
+
+def test_a_room_stays_where_it_is_dragged_and_the_map_is_saved_with_doors_and_things(
+    replay: Page,
+) -> None:
+    canvas = replay.locator(".map .canvas")
+    assert any(it.startswith("■") for it in canvas.evaluate(LABELS, "edge"))
+    assert any(it.startswith("Office ◆") for it in canvas.evaluate(LABELS, "node"))
+    x, y, left, top = canvas.evaluate(SPOT, "Office")
+    replay.mouse.move(x, y)
+    replay.mouse.down()
+    replay.mouse.move(x - 30, y + 40, steps=3)
+    replay.mouse.up()
+    moved = canvas.evaluate(SPOT, "Office")[2:]
+    assert moved[0] < left
+    assert moved[1] > top
+    replay.reload()
+    expect(canvas).to_have_attribute("data-room", re.compile(r"\d"))
+    assert canvas.evaluate(SPOT, "Office")[2:] == moved
+    replay.locator(".map summary", has_text="Save").click()
+    for kind, content in (("SVG", b">Office"), ("PNG", b"IHDR")):
+        with replay.expect_download() as download:
+            replay.get_by_role("button", name=kind).click()
+        assert download.value.suggested_filename == f"map-played.{kind.lower()}"
+        assert content in download.value.path().read_bytes()
+    replay.evaluate("() => { window.print = () => {}; }")
+    replay.get_by_role("button", name="PDF").click()
+    replay.emulate_media(media="print")
+    expect(replay.locator("svg.printed")).to_be_visible()
+    expect(replay.get_by_role("banner")).to_be_hidden()
+    replay.emulate_media(media="screen")
+    replay.evaluate("dispatchEvent(new Event('afterprint'))")
+    replay.locator("summary", has_text="Rooms as a list").click()
+    replay.locator(".room-list").get_by_role("button", name="Office").click()
+    expect(replay.locator(".room-card")).to_contain_text("Seen there: ")
+    replay.get_by_role("button", name="Put it back where it was").click()
+    assert canvas.evaluate(SPOT, "Office")[2:] == [left, top]
