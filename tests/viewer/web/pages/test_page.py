@@ -512,7 +512,7 @@ def test_panes_move_close_and_fill_the_screen_and_the_browser_remembers_it(
         expect(side).to_be_visible()
         page.get_by_role("button", name="Fill the screen with this pane").click()
         expect(story).to_be_hidden()
-        expect(page.get_by_role("banner")).to_be_hidden()
+        expect(page.get_by_role("link", name="Episodes", exact=True)).to_be_hidden()
         assert side.evaluate(width) == 1280
         page.keyboard.press("Escape")
         expect(story).to_be_visible()
