@@ -236,6 +236,12 @@ class Episode:
             ]
         return [turn_json(*turn, steps) for span, steps in found if (turn := _turn(log, span))]
 
+    def records(self) -> list[TurnRecord]:
+        """Return every turn as it was logged."""
+        with self._lock:
+            log, spans = self._log, list(self._spans.values())
+        return [turn[0] for span in spans if (turn := _turn(log, span))]
+
     def model_calls(self, turn: int) -> list[JSONObject]:
         """Return what models were sent in a turn, and what came back."""
         with self._lock:

@@ -24,7 +24,7 @@ from session.game_state import EndReason
 from viewer.episode import Episode
 
 GROUPINGS = ("model", "variant", "seed")
-FIGURES = ("score", "best_score", "tokens", "cost", "seconds")
+FIGURES = ("score", "share", "best_score", "tokens", "cost", "seconds")
 POINTS = 60
 """Turns of a curve at most for which a mean is taken."""
 MOST_DRAWN = 200
@@ -84,7 +84,9 @@ def lines_of(row: JSONObject, spent: Sequence[Sequence[float]]) -> dict[str, Lin
     used = {
         name: [(0, 0.0), *((int(it[0]), it[at]) for it in spent)] for name, at in _SPENT.items()
     }
-    return {"score": row["scores"], "best_score": list(best), **used}
+    most = row.get("max_score")
+    share = [(turn, 100 * score / most) for turn, score in row["scores"]] if most else []
+    return {"score": row["scores"], "share": share, "best_score": list(best), **used}
 
 
 def _name(row: JSONObject, by: str) -> str:

@@ -60,6 +60,9 @@ export const sizeOf = async (ids) => (await read(`size.json?episodes=${ids.map(e
 /** Delete episodes, also while the page is being left; those that stay come back with why. */
 export const deleteEpisodes = async (ids) => (await send("data/delete", { episodes: ids }, { keepalive: true })).json();
 
+/** The turns of two episodes in rows, aligned where they belong together. */
+export const readAligned = (one, other) => read(`aligned/${encodeURIComponent(one)}/${encodeURIComponent(other)}.json`);
+
 /** The episodes whose logs were read so far, where there is a server that still reads. */
 export const readPartOfIndex = () => (MODE === "live" ? read("data/episodes.json?partial") : readIndex());
 

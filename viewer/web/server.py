@@ -31,7 +31,7 @@ from viewer.turns import encoded
 from viewer.web import changes
 from viewer.web.cockpit import Cockpit
 from viewer.web.live import LogWatchers, Stream
-from viewer.web.site import STATIC, curves_data, episode_data, index_data, page
+from viewer.web.site import STATIC, aligned_data, curves_data, episode_data, index_data, page
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -143,6 +143,7 @@ class Viewer:
             Route("/search.json", self._search),
             Route("/size.json", self._size),
             *(Route(f"/data{it}", self._delete, methods=[changes.METHOD]) for it in deleting),
+            Route("/aligned/{episode}/{other}.json", self._aligned),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
             *(
@@ -193,6 +194,12 @@ class Viewer:
     async def _delete(self, request: Request) -> Response:
         return await changes.delete(request, self.token or "", self.library)
 
+    def _aligned(self, request: Request) -> Response:
+        """Return two episodes beside each other."""
+        both = [self._episode(request, name) for name in ("episode", "other")]
+        tag = f"{self._mark}-{'-'.join(str(part) for it in both for part in it.state())}"
+        return _unless_known(request, tag, lambda: aligned_data(*both))
+
     def _data(self, request: Request) -> Response:
         episode = self._episode(request)
         tag = f"{self._mark}-{'-'.join(map(str, episode.state()))}"
@@ -223,13 +230,13 @@ class Viewer:
         stream = Stream(episode, self.log_watchers, _after(request), self.cockpit)
         return _EventStream(stream, self.streams)
 
-    def _episode(self, request: Request) -> Episode:
+    def _episode(self, request: Request, name: str = "episode") -> Episode:
         """Return the episode that is asked for, the game of the cockpit being the latest one.
 
         Raises:
             HTTPException: 202 with what is waited for where it is only coming, else 404.
         """
-        wanted, cockpit = request.path_params["episode"], self.cockpit
+        wanted, cockpit = request.path_params[name], self.cockpit
         if cockpit and wanted == LATEST:
             wanted = self.library.id_of(cockpit.folder) if cockpit.folder else None
         if wanted and (episode := self.library.get(wanted)):

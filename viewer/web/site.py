@@ -11,12 +11,15 @@ from typing import Literal
 
 from session.game_configuration import ConfigurationError
 from viewer.episode import Episode
+from viewer.experiments.alignment import aligned
 from viewer.experiments.curves import FIGURES, GROUPINGS, curves
 from viewer.library import Library
 from viewer.turns import SHOWN_CHARACTERS, encoded
 
 HERE = Path(__file__).parents[1]
 STATIC = HERE / "static"
+MOST_ALIGNED = 12
+"""Episodes of an export that are compared turn by turn, each with each."""
 _CHUNK = re.compile(r"turns/(\d{1,9})\.json", re.ASCII)
 _CALLS = re.compile(r"calls/(\d{1,9})\.json", re.ASCII)
 _TOOL = re.compile(r"tools/(\d{1,9})-(\d{1,6})\.json", re.ASCII)
@@ -58,6 +61,11 @@ def index_data(
 def curves_data(episodes: Iterable[Episode], by: str, figure: str) -> bytes:
     """``curves/<by>/<figure>.json``, of the given episodes."""
     return encoded(curves(episodes, by, figure))
+
+
+def aligned_data(one: Episode, other: Episode) -> bytes:
+    """``aligned/<id>/<id>.json``."""
+    return encoded(aligned(one, other))
 
 
 def episode_data(episode: Episode, path: str) -> bytes | None:
@@ -133,7 +141,7 @@ def _make_room(folder: Path, *, force: bool) -> None:
     index = folder / "index.html"
     if index.is_file() and _OURS in index.read_bytes():  # an earlier export
         # Episodes that are left out now must not stay there.
-        for name in ("data", "static", "curves"):
+        for name in ("data", "static", "curves", "aligned"):
             if (folder / name).is_dir():
                 shutil.rmtree(folder / name)
     elif any(folder.iterdir()) and not force:
@@ -159,4 +167,6 @@ def _files(
                 yield f"data/{episode.id}/{path}", data
     for by, figure in itertools.product(GROUPINGS, FIGURES):
         yield f"curves/{by}/{figure}.json", curves_data(episodes, by, figure)
+    for one, other in itertools.permutations(episodes[:MOST_ALIGNED], 2):
+        yield f"aligned/{one.id}/{other.id}.json", aligned_data(one, other)
     yield "data/episodes.json", index_data(library, episodes)

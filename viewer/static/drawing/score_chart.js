@@ -5,6 +5,7 @@ import { before } from "../data.js";
 import { hinted, known } from "../format.js";
 import { harmless } from "../text.js";
 import { plotOptions, stepped } from "./chart.js";
+import { lineOf } from "./lines.js";
 import uPlot from "../vendor/uPlot.esm.js";
 
 const SHAPES = { damaged: "cross", death: "cross", failure: "cross", victory: "star", reflection: "ring" };
@@ -58,7 +59,8 @@ export class ScoreChart {
 
   #draw() {
     this.plot?.destroy();
-    const accent = colour("accent");
+    const line = lineOf(this.episode.id);
+    const accent = colour(line ? `line-${line}` : "accent");
     this.colours = Object.fromEntries(["ink", "sheet", "good", "bad"].map((name) => [name, colour(name)]));
     const series = { stroke: accent, width: 2, fill: colour("wash"), paths: stepped, points: { show: false } };
     const options = plotOptions([series], { hooks: { draw: [(plot) => this.#drawMarks(plot)], setCursor: [(plot) => this.#point(plot)] } });

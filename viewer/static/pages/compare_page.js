@@ -1,24 +1,26 @@
 // Episodes beside each other: their score lines, their sums, their turns from where they part, and the tree of branches they belong to.
 
 import { ofComparison, ofEpisode } from "../address.js";
-import { difference, differenceName, firstDifference, turnsAt } from "../beside.js";
-import { Episode, readIndex } from "../data.js";
+import { Episode, readAligned, readIndex } from "../data.js";
 import { announce, bdi, clamp, fill, h } from "../dom.js";
 import * as format from "../format.js";
-import { LinesChart, MOST_LINES, swatch } from "../drawing/lines.js";
-import { cutPoint } from "../text.js";
+import { LinesChart, linesOf, MOST_LINES, swatch } from "../drawing/lines.js";
+import { MODE } from "../server.js";
 
-const ROWS = [
+const aTurn = (figure) => Object.assign((it) => (it.turns && figure(it) ? figure(it) / it.turns : null), { unit: " a turn" }); // longer episodes use more
+const ROWS = [ // name, what is shown, and what is better where that can be said: more or less of it
   ["Story", (it) => it.title || it.story], ["Model", format.playedBy], ["Seed", (it) => it.seed ?? "–"],
-  ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score], ["Hints by a person", (it) => it.hints || "–"], ["Best score", (it) => format.known(it.best_score)],
-  ["Turns", (it) => format.whole(it.turns)], ["End", format.ending], ["Deaths", (it) => format.known(it.deaths)], ["Rooms", (it) => format.known(it.rooms)],
+  ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score, 1, (it) => it.score], ["Hints by a person", (it) => it.hints || "–"], ["Best score", (it) => format.known(it.best_score), 1, (it) => it.best_score],
+  ["Turns", (it) => format.whole(it.turns)], ["End", format.ending], ["Deaths", (it) => format.known(it.deaths), -1, (it) => it.deaths], ["Rooms", (it) => format.known(it.rooms)],
   ["Model calls", (it) => format.whole(it.calls)], ["Tool calls", (it) => format.whole(it.tool_calls)],
-  ["Reflections", (it) => it.reflections], ["Tokens", (it) => format.whole(format.tokens(it))],
-  ["Cached", (it) => format.cached(it) || "–"], ["Cost", (it) => format.money(it.cost)],
+  ["Reflections", (it) => it.reflections], ["Tokens", (it) => format.whole(format.tokens(it)), -1, aTurn(format.tokens)],
+  ["Cached", (it) => format.cached(it) || "–"], ["Cost", (it) => format.money(it.cost), -1, aTurn((it) => it.cost)], ["Time", (it) => format.duration(it.seconds), -1, aTurn((it) => it.seconds)],
 ];
 const FIGURES = [["score", "Score"], ["tokens", "Tokens used"], ["cost", "Dollars spent"], ["seconds", "Seconds taken"]];
-const SHOWN = 12; // turns beside each other
-const ANSWER = 240; // characters of an answer of the game
+const KINDS = { command: "the commands differ", answer: "the game answers differently", room: "the rooms differ", one: "only one of them has it" };
+const SHORT = { command: "command", answer: "answer", room: "room", one: "one only" };
+const SHOWN = 30; // rows beside each other
+const BEFORE = 3; // rows above the one that is gone to
 
 export class ComparePage {
   constructor(address, { main, heading }) {
@@ -33,17 +35,34 @@ export class ComparePage {
     if (missing) throw new Error(`there is no episode ${missing}`);
     document.title = "Comparison · ZorkGPT";
     fill(this.heading, h("p", {}, "Comparison"));
+    this.lines = linesOf(this.ids);
+    const mixed = this.both.some((it) => it.story !== this.both[0].story); // whose scores have no axis in common
+    const figures = FIGURES.filter(([name]) => !mixed || name !== "score");
     this.chart = new LinesChart(`Over turns. Scores: ${this.both.map(reached).join("; ")}`);
-    this.figure = h("select", { onchange: () => this.#draw() }, FIGURES.map(([value, name]) => h("option", { value }, name)));
+    this.figure = h("select", { onchange: () => this.#draw() }, figures.map(([value, name]) => h("option", { value }, name)));
     this.wrong = h("p", { class: "fine", role: "status" });
-    this.beside = h("section", { class: "beside" });
+    this.told = h("p", { role: "status" });
+    this.names = h("thead", {});
+    this.rows = h("tbody", {});
+    this.chosen = h("select", { onchange: () => this.#tryToAlign() }, this.both.slice(1).map((it, i) => h("option", { value: i + 1 }, it.id)));
+    this.onlyChanged = h("input", { type: "checkbox", onchange: () => this.#goTo(this.at, true) });
+    const button = (text, press) => h("button", { type: "button", onclick: press }, text);
+    this.buttons = [button("First difference", () => this.#goTo(this.first)), button("Next difference", () => this.#goToNext())];
+    this.beside = h("section", { class: "beside" }, h("h2", {}, "Side by side"), this.told,
+      h("div", { class: "tools" }, this.both.length > 2 && h("label", {}, `${this.ids[0]} beside `, this.chosen), this.buttons,
+        button("Earlier turns", () => this.#goTo(this.at - SHOWN / 2)), button("Later turns", () => this.#goTo(this.at + SHOWN / 2)), h("label", {}, this.onlyChanged, " Only rows that differ")),
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Turns side by side" }, h("table", { class: "turns-beside" }, this.names, this.rows)));
     fill(this.main, h("div", { class: "compare" }, h("div", { class: "index-head" }, h("h1", {}, `${NUMBERS[this.both.length] ?? this.both.length} episodes`), h("div", { class: "tools" }, h("label", {}, "Show ", this.figure))),
-      this.chart.node, this.wrong,
+      mixed && h("p", { class: "fine" }, "These are episodes of different stories: their scores cannot be compared."), this.chart.whole, this.wrong,
       this.both.length > MOST_LINES && h("p", { class: "fine" }, `The chart shows the first ${MOST_LINES}.`),
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures" }, this.#table()), this.beside, this.#trees(episodes)));
+      this.#table(), this.beside, this.#trees(episodes)));
     this.episodes = this.both.map((it) => new Episode(it.id, chunk, { summary: it, map: { rooms: [] }, memories: [], claims: [], objectives: [] }));
     await this.#draw();
-    await this.#begin().catch((error) => fill(this.beside, h("p", { class: "fine" }, `The turns could not be loaded. ${error.message}`)));
+    await this.#tryToAlign();
+  }
+
+  #tryToAlign() {
+    return this.#align().catch((error) => fill(this.rows, h("tr", {}, h("td", {}, error.status === 404 && MODE === "static" ? "This copy does not hold the turns of these two side by side: run the viewer." : `The turns could not be aligned. ${error.message}`))));
   }
 
   close() {
@@ -52,8 +71,8 @@ export class ComparePage {
   }
 
   accept(address) {
-    if (address.page !== "compare" || String(address.ids) !== String(this.ids) || !this.told) return false;
-    this.#goTo(address.turn || 1);
+    if (address.page !== "compare" || String(address.ids) !== String(this.ids) || !this.aligned) return false;
+    this.#goTo(this.aligned.findIndex((row) => turnOf(row) === address.turn));
     return true;
   }
 
@@ -65,59 +84,58 @@ export class ComparePage {
   /** The chosen figure of each episode over its turns: the score, or what was used until then. */
   async #draw() {
     const at = FIGURES.findIndex(([name]) => name === this.figure.value);
+    const named = (it, i) => ({ ...it, name: this.ids[i], number: this.lines[i] });
     this.wrong.textContent = "";
-    if (!at) return this.chart.show(this.both.map(scoreLine), true);
+    if (!at) return this.chart.show(this.both.map(scoreLine).map(named), true);
     try {
       const spent = await Promise.all(this.episodes.slice(0, MOST_LINES).map((it) => it.spent()));
-      if (FIGURES[at][0] === this.figure.value) this.chart.show(spent.map((points) => ({ turns: [0, ...points.map(([turn]) => turn)], values: [0, ...points.map((it) => it[at])] })), false);
+      if (FIGURES[at][0] !== this.figure.value) return;
+      this.chart.show(spent.map((points) => ({ turns: [0, ...points.map(([turn]) => turn)], values: [0, ...points.map((it) => it[at])] })).map(named), false);
     } catch (error) {
       this.wrong.textContent = `It could not be loaded. ${error.message}`;
     }
   }
 
-  /** Find where the episodes part, and show the turns around it. */
-  async #begin() {
-    fill(this.beside, h("h2", {}, "Side by side"), h("p", { class: "fine", role: "status" }, "Looking for the first difference …"));
-    this.first = await firstDifference(this.episodes);
-    if (this.closed) return;
-    const kind = this.first && difference(await turnsAt(this.episodes, this.first));
-    this.told = h("p", { role: "status" }, this.first ? `First difference in turn ${this.first}: ${differenceName(kind)}.` : "They never differ.");
-    this.rows = h("tbody", {});
-    const button = (text, press, disabled = false) => h("button", { type: "button", disabled, onclick: press }, text);
-    const names = this.both.map((it) => h("th", { scope: "col" }, bdi(it.id)));
-    fill(this.beside, h("h2", {}, "Side by side"), this.told,
-      h("div", { class: "tools" }, button("First difference", () => this.#goTo(this.first), !this.first), button("Earlier turns", () => this.#goTo(this.from - SHOWN / 2)),
-        button("Later turns", () => this.#goTo(this.from + SHOWN + 2)), button("Next difference", () => this.#goToNext())),
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Turns side by side" },
-        h("table", { class: "turns-beside" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Turn"), names)), this.rows)));
-    await this.#goTo(this.turn || this.first || 1, !this.turn);
+  /** Two of them turn by turn, aligned again where they have differed. */
+  async #align() {
+    const [one, other] = [this.both[0], this.both[this.chosen.value]];
+    fill(this.rows, h("tr", {}, h("td", {}, "Aligning the turns …")));
+    const { rows } = await readAligned(one.id, other.id);
+    if (this.closed || other !== this.both[this.chosen.value]) return;
+    this.aligned = rows;
+    this.first = rows.findIndex(({ kind }) => kind);
+    fill(this.names, h("tr", {}, h("th", { scope: "col" }, "Difference"), [one, other].map((it) => h("th", { scope: "col" }, bdi(it.id)))));
+    const differing = rows.filter(({ kind }) => kind).length;
+    this.told.textContent = this.first < 0 ? "They never differ."
+      : `First difference in turn ${turnOf(rows[this.first])}: ${KINDS[rows[this.first].kind]}. ${format.whole(differing)} of ${format.plural(rows.length, "row")} differ.`;
+    for (const it of this.buttons) it.disabled = this.first < 0;
+    const asked = this.turn && rows.findIndex((row) => turnOf(row) === this.turn);
+    this.#goTo(asked > 0 ? asked : Math.max(0, this.first), true);
   }
 
-  /** Show the turns around one. */
-  async #goTo(turn, keepsAddress = false) {
-    const last = Math.max(...this.episodes.map((it) => it.last));
-    this.turn = clamp(turn, 1, Math.max(1, last));
-    this.from = clamp(this.turn - 2, 1, Math.max(1, last - SHOWN + 1));
-    if (!keepsAddress) history.replaceState(null, "", ofComparison(this.ids, this.turn));
-    const numbers = Array.from({ length: Math.min(SHOWN, last) }, (_, i) => this.from + i);
-    const rows = await Promise.all(numbers.map(async (number) => this.#row(number, await turnsAt(this.episodes, number))));
-    if (!this.closed) fill(this.rows, rows);
+  /** Show the rows around one. */
+  #goTo(at, keepsAddress = false) {
+    this.at = clamp(at, 0, this.aligned.length - 1);
+    if (!keepsAddress) history.replaceState(null, "", ofComparison(this.ids, turnOf(this.aligned[this.at])));
+    const wanted = this.aligned.map((row, i) => [row, i]).filter(([row, i]) => row.kind || i === this.at || !this.onlyChanged.checked);
+    const from = clamp(wanted.findIndex(([, i]) => i === this.at) - BEFORE, 0, Math.max(0, wanted.length - SHOWN));
+    fill(this.rows, wanted.slice(from, from + SHOWN).map(([row, i]) => this.#row(row, i)));
+    if (!keepsAddress) this.rows.querySelector("[aria-current]").scrollIntoView({ block: "nearest" });
   }
 
-  /** The first turn after the one that is marked in which they differ in another command or place. */
-  async #goToNext() {
-    const last = Math.max(...this.episodes.map((it) => it.last));
-    for (let turn = this.turn + 1; turn <= last; turn++) {
-      if (difference(await turnsAt(this.episodes, turn))) return this.#goTo(turn);
-    }
-    announce("They do not differ after that.");
+  /** Go on to the next difference after a row that has none, or else after the run of them. */
+  #goToNext() {
+    const later = this.aligned.findIndex(({ kind }, i) => i > this.at && kind && !(this.aligned[i - 1].kind && i - 1 > this.at));
+    if (later < 0) announce("They do not differ after that.");
+    else this.#goTo(later);
   }
 
-  #row(number, turns) {
-    const kind = difference(turns);
-    return h("tr", { "data-differs": kind || null, "aria-current": number === this.turn ? "true" : null }, h("th", { scope: "row" }, String(number)),
-      turns.map((it, i) => h("td", {}, it ? [h("a", { href: ofEpisode(this.ids[i], number) }, bdi(it.command, { class: "typed" })),
-        h("span", { class: "fine" }, ` ${format.placeName(it.after.room)} · score ${format.known(it.after.score)}`), h("p", {}, bdi(shortened(it.response)))] : h("span", { class: "fine" }, "ended"))));
+  /** What is the same in both is told briefly. */
+  #row({ kind, cells }, i) {
+    return h("tr", { "data-differs": kind || null, "aria-current": i === this.at ? "true" : null }, h("th", { scope: "row" }, kind ? SHORT[kind] : "same"),
+      cells.map((it, n) => h("td", {}, it ? [
+        h("a", { href: ofEpisode(this.ids[n ? this.chosen.value : 0], it.turn) }, String(it.turn)), h("span", { class: "typed" }, " ", marked(it.command)),
+        h("span", { class: "fine" }, ` ${it.room} · score ${format.known(it.score)}`), kind && h("p", {}, marked(it.answer))] : h("span", { class: "fine" }, "–"))));
   }
 
   /** For each family that they belong to, and that has branches: the tree of it. */
@@ -131,11 +149,28 @@ export class ComparePage {
     });
   }
 
+  /** The figures of each, those of the others as better or worse than the baseline's, where they played the same story. */
   #table() {
-    return h("table", { class: "sums both" },
-      h("thead", {}, h("tr", {}, h("td", {}), this.both.map((it, i) => h("th", { scope: "col" }, i < MOST_LINES && swatch(i + 1), h("a", { href: ofEpisode(it.id) }, bdi(it.id)))))),
-      h("tbody", {}, ROWS.map(([name, show]) => h("tr", {}, h("th", { scope: "row" }, name), this.both.map((it) => h("td", {}, bdi(String(show(it)))))))));
+    const [baseline] = this.both;
+    const same = (it) => it !== baseline && it.story === baseline.story;
+    const head = (it, i) => h("th", { scope: "col" }, swatch(this.lines[i]), h("a", { href: ofEpisode(it.id) }, bdi(it.id)), " ",
+      i ? h("a", { class: "fine", href: ofComparison([it.id, ...this.ids.filter((id) => id !== it.id)]) }, "make it the baseline") : h("span", { class: "fine" }, "baseline"));
+    const rows = ROWS.map(([name, show, good, figure]) => {
+      const cells = this.both.map((it) => [String(show(it)), good && same(it) && judged(figure(it), figure(baseline), good, figure.unit)]);
+      return h("tr", { "data-same": new Set(cells.map(([text]) => text)).size === 1 }, h("th", { scope: "row" }, name), cells.map(([text, verdict]) => h("td", {}, bdi(text), verdict)));
+    });
+    const table = h("table", { class: "sums both" }, h("thead", {}, h("tr", {}, h("td", {}), this.both.map(head))), h("tbody", {}, rows));
+    const box = h("input", { type: "checkbox", onchange: () => table.toggleAttribute("data-changed-only", box.checked) });
+    return [h("label", { class: "fine" }, box, " Only figures that differ"), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures" }, table)];
   }
+}
+
+/** How much better or worse than the baseline, in words. */
+function judged(value, of, good, unit = "") {
+  if (value === null || value === undefined || of === null || of === undefined || value === of) return null;
+  const better = (value > of) === good > 0;
+  const by = of ? ` by ${Math.abs(Math.round((100 * (value - of)) / of))} %` : "";
+  return h("span", { class: "verdict", "data-better": better }, ` ${better ? "better" : "worse"}${by}${unit}`);
 }
 
 /** An episode and its branches, each of which leaves `rest`: names may come again, as in evaluations. */
@@ -154,7 +189,8 @@ const nameOf = (episode) => episode.id.split("~").at(-1);
 const NUMBERS = { 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight" };
 const reached = (it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns${it.hints ? ` with ${format.hinted(it)}` : ""}`;
 const scoreLine = (it) => rising([[...it.scores.map(([turn]) => turn), it.turns], [...it.scores.map(([, score]) => score), it.score]]);
-const shortened = (text) => (text.length > ANSWER ? `${text.slice(0, cutPoint(text, ANSWER))} …` : text);
+const turnOf = ({ cells }) => (cells[0] ?? cells[1]).turn;
+const marked = (parts) => parts.map(([text, differs]) => (differs ? h("mark", {}, text) : text));
 
 /** A line without a turn that is said twice. */
 function rising([turns, scores]) {

@@ -6,12 +6,13 @@ import { MODE } from "../server.js";
 import { bdi, fill, h } from "../dom.js";
 import { FilterField } from "../filter_field.js";
 import * as format from "../format.js";
-import { LinesChart, MOST_LINES, swatch } from "../drawing/lines.js";
+import { LinesChart, linesOf, MOST_LINES, swatch } from "../drawing/lines.js";
 
 const GROUPINGS = [["model", "Model"], ["variant", "Variant"], ["seed", "Seed"]];
-const FIGURES = [["score", "Score"], ["best_score", "Best score"], ["tokens", "Tokens"], ["cost", "Cost"], ["seconds", "Time"]];
-const UNITS = { score: "Score after each turn", best_score: "Highest score so far", tokens: "Tokens used so far", cost: "Dollars spent so far", seconds: "Seconds taken so far" };
-const COLUMNS = [["score", "Score", format.tenths], ["best_score", "Best score", format.tenths], ["tokens", "Tokens a turn", format.short],
+const FIGURES = [["score", "Score"], ["share", "Share of the maximum"], ["best_score", "Best score"], ["tokens", "Tokens"], ["cost", "Cost"], ["seconds", "Time"]];
+const STEPS = ["score", "share", "best_score"]; // a value holds until the next
+const UNITS = { score: "Score after each turn", share: "Score after each turn, in percent of the story’s maximum", best_score: "Highest score so far", tokens: "Tokens used so far", cost: "Dollars spent so far", seconds: "Seconds taken so far" };
+const COLUMNS = [["score", "Score", format.tenths], ["share", "Of the maximum", (it) => `${format.tenths(it)} %`], ["best_score", "Best score", format.tenths], ["tokens", "Tokens a turn", format.short],
   ["cost", "Cost a turn", format.money], ["seconds", "Time a turn", format.duration]];
 const TYPING = 300; // milliseconds after which what was typed is asked for
 
@@ -38,20 +39,25 @@ export class ExperimentsPage {
     this.bySelect = select("By", GROUPINGS, (by) => this.#ask({ by }));
     this.figureSelect = select("Show", FIGURES, (show) => this.#ask({ show }));
     this.told = h("p", { class: "fine count", role: "status" });
-    this.chart = new LinesChart("Curves; their last values are in the table below");
+    this.charts = new Map(); // by story: games have no axis in common
     this.unit = h("p", { class: "fine unit" });
-    this.table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures" });
+    this.stories = h("div", {});
     fill(this.main, h("div", { class: "compare experiments" },
       h("div", { class: "index-head" }, h("h1", {}, "Experiments"),
         h("div", { class: "tools" }, this.field.nodes, this.bySelect.nodes, this.figureSelect.nodes)),
-      this.told, this.unit, this.chart.node, this.table));
+      this.told, this.unit, this.stories));
     await this.#show();
   }
 
   close() {
     this.closed = true;
     clearTimeout(this.timer);
-    this.chart?.close();
+    this.#drop();
+  }
+
+  #drop() {
+    for (const chart of this.charts?.values() ?? []) chart.close();
+    this.charts?.clear();
   }
 
   key(event) {
@@ -61,7 +67,7 @@ export class ExperimentsPage {
   }
 
   accept(address) {
-    if (address.page !== "experiments" || !this.chart) return false;
+    if (address.page !== "experiments" || !this.stories) return false;
     this.#take(address);
     this.#show();
     return true;
@@ -93,18 +99,16 @@ export class ExperimentsPage {
   }
 
   #drawNothing() {
-    this.chart.show([]);
-    fill(this.table);
+    this.#drop();
+    fill(this.stories);
+    this.unit.textContent = "";
     this.#tell(this.episodes.length ? `No match among ${format.plural(this.episodes.length, "episode")}` : "There are no episodes yet.");
   }
 
   #draw({ groups, left_out: leftOut, least_seeds: least, confidence, figure }, count, partly) {
-    const lines = groups.map(({ curve }) => {
-      const banded = curve.some(([, , low]) => low !== null);
-      return { turns: curve.map(([turn]) => turn), values: curve.map(([, mean]) => mean),
-        low: banded && curve.map(([, mean, low]) => low ?? mean), high: banded && curve.map(([, mean, , high]) => high ?? mean) };
-    });
-    this.chart.show(lines, figure === "score" || figure === "best_score");
+    const stories = Object.groupBy(groups, ({ story }) => story);
+    for (const story of this.charts.keys()) if (!stories[story]) this.charts.get(story).close(), this.charts.delete(story);
+    fill(this.stories, Object.entries(stories).map(([story, its]) => this.#story(story, its, figure)));
     this.unit.textContent = UNITS[figure];
     const hinted = groups.reduce((sum, it) => sum + it.hinted, 0);
     const level = `${Math.round(100 * confidence)} %`;
@@ -112,22 +116,33 @@ export class ExperimentsPage {
       `${format.plural(count - leftOut, "episode")} played to the end`,
       leftOut > 0 && `${whole(leftOut)} unfinished left out`,
       hinted > 0 && `${format.plural(hinted, "episode")} with hints by a person, so no figure with them is unaided`,
-      lines.some((it) => it.low) ? `means over seeds; bands and brackets are ${level} intervals` : `means over seeds; a ${level} interval needs at least ${least} seeds that differ`,
-      groups.length > MOST_LINES && `the chart shows the first ${MOST_LINES} of ${groups.length} groups`,
+      groups.some(({ curve }) => banded(curve)) ? `means over seeds; bands and brackets are ${level} intervals` : `means over seeds; a ${level} interval needs at least ${least} seeds that differ`,
       partly && MODE === "static" && "an exported page has the curves of all its episodes only",
     ].filter(Boolean).join(" · "));
-    fill(this.table, this.#rows(groups));
   }
 
-  #rows(groups) {
-    const stories = new Set(groups.map((it) => it.story)).size > 1;
-    const heads = [GROUPINGS.find(([name]) => name === this.by)[1], stories && "Story", "Episodes", "Seeds", ...COLUMNS.map(([, name]) => name)].filter(Boolean);
+  /** The groups of one story. */
+  #story(story, groups, figure) {
+    if (!this.charts.has(story)) this.charts.set(story, new LinesChart(`${story}: curves; their last values are in the table below`));
+    const chart = this.charts.get(story);
+    const numbers = linesOf(groups.map(({ name }) => name));
+    const lines = groups.slice(0, MOST_LINES).map(({ name, curve }, i) => ({
+      name, number: numbers[i], turns: curve.map(([turn]) => turn), values: curve.map(([, mean]) => mean),
+      low: banded(curve) && curve.map(([, mean, low]) => low ?? mean), high: banded(curve) && curve.map(([, mean, , high]) => high ?? mean),
+    }));
+    queueMicrotask(() => chart.show(lines, STEPS.includes(figure))); // once it is in the page, and has a size
+    return h("section", { class: "of-story", "aria-label": story }, h("h2", {}, bdi(story)), chart.whole,
+      groups.length > MOST_LINES && h("p", { class: "fine" }, `The chart shows the first ${MOST_LINES} of ${groups.length} groups.`),
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Figures of ${story}` }, this.#rows(groups, numbers)));
+  }
+
+  #rows(groups, numbers) {
+    const heads = [GROUPINGS.find(([name]) => name === this.by)[1], "Episodes", "Seeds", ...COLUMNS.map(([, name]) => name)];
     return h("table", { class: "sums" },
-      h("thead", {}, h("tr", {}, heads.map((name, i) => h("th", { scope: "col", class: i > (stories ? 1 : 0) && "number" }, name)))),
+      h("thead", {}, h("tr", {}, heads.map((name, i) => h("th", { scope: "col", class: i > 0 && "number" }, name)))),
       h("tbody", {}, groups.map((group, i) => h("tr", {},
-        h("th", { scope: "row" }, i < MOST_LINES && swatch(i + 1), this.by === "model" ? h("a", { href: ofIndex({ filter: `model:"${group.name}"` }) }, bdi(group.name)) : bdi(group.name),
+        h("th", { scope: "row" }, swatch(numbers[i]), this.by === "model" ? h("a", { href: ofIndex({ filter: `model:"${group.name}"` }) }, bdi(group.name)) : bdi(group.name),
           group.hinted > 0 && h("span", { class: "fine hinted" }, ` ${group.hinted} of ${group.episodes} with hints by a person`)),
-        stories && h("td", {}, bdi(group.story)),
         [group.episodes, group.seeds].map((it) => h("td", { class: "number" }, whole(it))),
         COLUMNS.map(([name, , show]) => h("td", { class: "number" }, estimate(group.figures[name], show)))))));
   }
@@ -139,6 +154,7 @@ export class ExperimentsPage {
 }
 
 const { whole } = format;
+const banded = (curve) => curve.some(([, , low]) => low !== null);
 const valid = (choices, name) => (choices.some(([it]) => it === name) ? name : choices[0][0]);
 
 function estimate(figures, show) {

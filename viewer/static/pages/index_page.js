@@ -8,6 +8,7 @@ import { FilterField } from "../filter_field.js";
 import { keep, kept } from "../kept.js";
 import { tagList } from "../episode/notes.js";
 import * as format from "../format.js";
+import { lineOf } from "../drawing/lines.js";
 import { sparkline } from "../drawing/sparkline.js";
 import { hasToken } from "../token.js";
 
@@ -22,7 +23,7 @@ const COLUMNS = [
   { name: "Seed", key: (it) => it.seed ?? 0, cell: (it) => String(it.seed ?? "–"), number: true },
   { name: "Turns", key: (it) => it.turns, cell: (it) => format.whole(it.turns), number: true },
   { name: "Score", key: (it) => it.score, cell: (it) => [format.score(it), it.hints > 0 && h("span", { class: "fine hinted" }, format.hinted(it))], number: true },
-  { name: "Curve", cell: (it, most) => sparkline(it.scores, it.turns, most) },
+  { name: "Curve", cell: (it, most) => sparkline(it.scores, it.turns, most, lineOf(it.id)) },
   { name: "End", key: format.ending, cell: endCell },
   { name: "Time", key: (it) => it.seconds ?? 0, cell: (it) => (it.seconds ? format.duration(it.seconds) : "–"), number: true },
   { name: "Tools", key: (it) => it.tool_calls, cell: (it) => format.whole(it.tool_calls), number: true, hidden: true },
