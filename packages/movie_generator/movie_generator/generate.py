@@ -231,6 +231,7 @@ class _Generation:
             config.model,
             base_url,
             timeout=limits.model_timeout,
+            wire=config.wire,
             transport=self._checkpoints.transport(),
             # Where the steps are kept, the work can wait until later.
             retry=BriefRetries(max_attempts=2, max_delay=2.0)

@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mcp_ghost.config import problem
+from mcp_ghost.providers.common import WireChoice
 from movie_generator.errors import SettingsError
 from movie_generator.grounding.language import language_name
 
@@ -47,6 +48,8 @@ class AppConfig(_Settings):
 
     model: str | None = Field(default=None, min_length=1)
     """Its name at the provider; by default the provider's own choice."""
+    wire: WireChoice = "auto"
+    """Which of OpenAI's formats the model is asked in, where its provider speaks one of them."""
     language: str = "en"
     """Of the script, whatever that of the page is: a code such as en, ja or pt-BR."""
     style: Literal["single", "dialogue"] = "single"

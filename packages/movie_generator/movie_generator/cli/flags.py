@@ -58,6 +58,7 @@ _SCRIPT = """\
 --sections N           how many to aim for
 --minutes N            how long it takes to say the script
 --model NAME           the model's name at its provider
+--wire NAME            which of OpenAI's formats: chat, responses or auto
 --check HOW            rules, or model: one more call compares each sentence with the page
 --config FILE          use this instead of CONFIG_PATH
 --mcp-config FILE      use this instead of MCP_CONFIG_PATH
@@ -112,6 +113,7 @@ class Flags(argparse.Namespace):
     sections: int | None
     minutes: float | None
     model: str | None
+    wire: str | None
     check: str | None
 
 
@@ -147,6 +149,7 @@ def _add_script(commands: Commands) -> None:
         style={"choices": ("single", "dialogue")},
         sections={"type": whole_number(1, 50)},
         minutes={"type": seconds},
+        wire={"choices": ("auto", "chat", "responses")},
         check={"choices": ("rules", "model")},
     )
 

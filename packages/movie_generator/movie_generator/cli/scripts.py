@@ -110,7 +110,7 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
 def _config(flags: Flags, environment: Environment) -> AppConfig:
     """The settings of the file, with what the command line says instead."""
     config = AppConfig.load(environment.config_path)
-    names = ("language", "style", "sections", "minutes", "model", "check")
+    names = ("language", "style", "sections", "minutes", "model", "wire", "check")
     given = {name: value for name in names if (value := getattr(flags, name)) is not None}
     try:
         return AppConfig.model_validate({**config.model_dump(), **given})

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 MOST_SEARCHED = 3_000_000
 """Characters of HTML; more would take longer than a page is waited for."""
+MOST_OF_HEAD = 1_000_000
+"""Characters of HTML in which a page tells of its author and its date."""
 MOST_TEXT = 1_000_000
 """Characters of the text of such a page; a writer is given no more of any."""
 _BY_NAME = ("aside", "button", "dialog", "fieldset", "footer", "form", "label", "menu", "nav")
 """What trafilatura leaves out by name."""
 _LARGE_SHARE = 0.3
-_ATTEMPTS = (("precision", 0.35), ("recall", 0.75))
-_ATTEMPTS_ON_SHORT = (("precision", 0.6),)
-"""Ways to look for the text, and the share of what the page says that each must find."""
+_ENOUGH, _ENOUGH_OF_SHORT = 0.35, 0.6
+"""Shares of what a page says that must be found."""
 _SHORT_PAGE = 700
 """Characters; where there are so few, those around the text cost little."""
 _SHORTEST_PAGE = 200
@@ -38,14 +39,25 @@ _SHORTEST_PAGE = 200
 _MOST_SOURCES = 10
 """Of one image."""
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
+_CONTROLS = bytes({*range(32), 127} - {*b"\t\n\r"})
+_END = re.compile(rb"</(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])\s*>")
+"""Tags behind which lxml, unlike browsers, leaves everything out."""
+_NO_CHARACTERS = re.compile(rb"\xef\xbf[\xbe\xbf]")
+"""U+FFFE and U+FFFF, which no text may have."""
 _DEEPEST = 200
 """Tags within tags; no page meant to be read has more, and time would grow with their square."""
 _PICTURE = re.compile(r"!\[([^\]\n]*)\]\(picture-(\d{1,6})\.png\)")
 _RAISED = str.maketrans("0123456789-", f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}")
 _PRICE = re.compile(r"[$\N{EURO SIGN}\N{POUND SIGN}]\s?\d+$")
 _PERMALINKS = ("#", "\N{PILCROW SIGN}", "\N{SECTION SIGN}", "\N{LINK SYMBOL}")
+_CREDIT = re.compile(
+    r"\W{0,3}(?:©|(?:photo|foto|image|imagen|bild|titelbild|credit|crédit|crédito|kuva)s?\b"
+    r"[^:.\n]{0,12}:)",
+    re.IGNORECASE,
+)
+_LONGEST_CREDIT = 120
+_LONGEST_LABEL, _SHORTEST_TEASER = 30, 25
+"""Characters of "Read also:", and of the headline that it leads to."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 
 
@@ -55,7 +67,7 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
     tree = _parsed(text)
     is_long = len(text) > MOST_SEARCHED
     notes = _shortened(tree) if is_long else ()
-    head = head_of(tree, url)
+    head = head_of(tree if len(text) <= MOST_OF_HEAD else _parsed(text[:MOST_OF_HEAD]), url)
     _settle_images(tree, head.base)
     _settle_text(tree)
     images: list[tuple[str, str]] = []
@@ -86,22 +98,19 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
 
 
 def _parsed(text: str) -> HtmlElement:
-    from lxml.etree import ParserError, iterwalk, strip_tags
-    from lxml.html import HTMLParser, document_fromstring
+    from lxml.etree import ElementDefaultClassLookup, ParserError, strip_tags
+    from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
-    try:  # what follows </body> is shown by browsers, and left out by lxml
-        html = _END.sub("", _CONTROLS.sub("", text.replace("\f", " "))).encode()
+    # One class for all tags: lxml's own choice asks Python for each of them, again and again.
+    parser.set_element_class_lookup(ElementDefaultClassLookup(element=HtmlElement))
+    html = text.replace("\f", " ").encode(errors="ignore").translate(None, _CONTROLS)
+    try:
+        html = _END.sub(b"", _NO_CHARACTERS.sub(b"", html))
         tree = document_fromstring(html, parser=parser)
     except ParserError:  # it holds nothing
         return document_fromstring(b"<p>")
-    depth = 0
-    deep = []
-    for event, tag in iterwalk(tree, events=("start", "end")):
-        depth += 1 if event == "start" else -1
-        if event == "start" and depth == _DEEPEST:
-            deep.append(tag)
-    for tag in deep:
+    for tag in tree.xpath("/*" * _DEEPEST):
         strip_tags(tag, "*")
     return tree
 
@@ -124,25 +133,44 @@ def _markdown(tree: HtmlElement, *, is_long: bool) -> str:
     """Return the text that readers come for, with pictures by their numbers."""
     from lxml.etree import strip_tags
     from trafilatura import extract
-    from trafilatura.htmlprocessing import convert_tags, prune_unwanted_nodes, tree_cleaning
+    from trafilatura.htmlprocessing import convert_tags, prune_unwanted_nodes
     from trafilatura.settings import Extractor
     from trafilatura.xml import xmltotxt
-    from trafilatura.xpaths import DISCARD_IMAGE_ELEMENTS, OVERALL_DISCARD_XPATH
+    from trafilatura.xpaths import DISCARD_IMAGE_ELEMENTS
 
     options = Extractor(output_format="markdown", comments=False, images=True)
     tree = prune_unwanted_nodes(tree, DISCARD_IMAGE_ELEMENTS, with_backup=True)
-    whole = tree_cleaning(tree if is_long else deepcopy(tree), options)
-    whole = prune_unwanted_nodes(whole, OVERALL_DISCARD_XPATH, with_backup=True)
-    said = 0 if is_long else _said(whole)
-    attempts = _ATTEMPTS_ON_SHORT if said < _SHORT_PAGE else _ATTEMPTS
-    for focus, share in () if is_long else attempts:
+    whole: HtmlElement | None = None
+    said = _said(tree)  # with menus and the like, without which the count takes longer
+    for focus in () if is_long else ("precision", "balanced"):
         options.focus = focus
-        found = tidy(extract(deepcopy(tree), options=options) or "")
+        found = tidy(extract(tree, options=options) or "")
         length = len(_PICTURE.sub("", found))
-        if length >= share * max(said, _SHORTEST_PAGE):
+        if whole is None and length < _enough(said):
+            whole = _all_of(tree)
+            said = _said(whole)
+        if length >= _enough(said):
             return found
+    whole = _all_of(tree) if whole is None else whole
     strip_tags(whole, "a")
     return tidy(xmltotxt(convert_tags(whole, options), include_formatting=True))
+
+
+def _all_of(tree: HtmlElement) -> HtmlElement:
+    """Return a copy of the page without what is never a part of its text."""
+    from trafilatura.htmlprocessing import prune_unwanted_nodes, tree_cleaning
+    from trafilatura.settings import Extractor
+    from trafilatura.xpaths import OVERALL_DISCARD_XPATH
+
+    options = Extractor(output_format="markdown", images=True)
+    whole = tree_cleaning(deepcopy(tree), options)
+    return prune_unwanted_nodes(whole, OVERALL_DISCARD_XPATH, with_backup=True)
+
+
+def _enough(said: int) -> float:
+    """Return how many characters must be found on a page that says so many."""
+    share = _ENOUGH if said >= _SHORT_PAGE else _ENOUGH_OF_SHORT
+    return share * max(said, _SHORTEST_PAGE)
 
 
 def _said(whole: HtmlElement) -> int:
@@ -161,6 +189,9 @@ def _said(whole: HtmlElement) -> int:
 
 def _settle_text(tree: HtmlElement) -> None:
     """Leave in the tree what readers see, under names by which trafilatura finds it."""
+    for tag in [*tree.iter("link", "meta", "script", "style", "svg", "template")]:
+        if tag.get("type") != "application/ld+json":  # which tells trafilatura what a page is
+            tag.drop_tree()
     for tag in tree.xpath("//body//*[@hidden or @style]"):
         if "hidden" in tag.attrib or _HIDDEN.search(tag.get("style")):
             tag.drop_tree()
@@ -178,11 +209,19 @@ def _settle_text(tree: HtmlElement) -> None:
     for tag in [*tree.iter("a")]:
         if (tag.text_content().strip() or "-") in _PERMALINKS:
             tag.drop_tree()
-    for tag in tree.iter():
+        elif tag.getnext() is None and (teaser := _teaser_of(tag)) is not None:
+            teaser.drop_tree()
+    for tag in [*tree.iter()]:
+        if _CREDIT.match(tag.text or "") and len(tag.text_content()) < _LONGEST_CREDIT:
+            tag.drop_tree()  # of a picture
+            continue
         if tag.tag == "head":
             tag.tag = "div"  # without a <body>, lxml puts what follows into it
         # What trafilatura writes, it unescapes once more.
-        tag.text, tag.tail = (it and it.replace("&", "&amp;") for it in (tag.text, tag.tail))
+        if "&" in (tag.text or ""):
+            tag.text = tag.text.replace("&", "&amp;")
+        if "&" in (tag.tail or ""):
+            tag.tail = tag.tail.replace("&", "&amp;")
     length = len(tree.text_content())
     for tag in tree.iter(*_BY_NAME):
         inside = len(tag.text_content())
@@ -195,6 +234,17 @@ def _settle_text(tree: HtmlElement) -> None:
             tag.drop_tag()  # an image for browsers without scripts
         else:
             tag.drop_tree()
+
+
+def _teaser_of(link: HtmlElement) -> HtmlElement | None:
+    """Return the paragraph that says no more than which other page to read."""
+    paragraph: HtmlElement | None = next(link.iterancestors("p"), None)
+    if paragraph is None:
+        return None
+    title, whole = link.text_content().strip(), paragraph.text_content().strip()
+    label = whole.removesuffix(title).rstrip()
+    is_teaser = label.endswith(":") and len(label) <= _LONGEST_LABEL
+    return paragraph if is_teaser and len(title) >= _SHORTEST_TEASER else None
 
 
 def _settle_raised(tag: HtmlElement) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from movie_generator.pages import markup
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page
-from workshop.benchmarks.page_texts import URL, html, is_in, score, truth, url_of
+from tests.support.page_texts import URL, html, is_in, score, truth, url_of
 
 TRUTH = truth()
 
@@ -162,6 +162,34 @@ def test_what_stands_around_an_article_is_left_out_also_inside_of_it() -> None:
     assert "on day 7" in text
     for words in ("Sign up", "Share this", "harbour", "ugly"):
         assert words not in text
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "<p>© Ida Marlow</p>",
+        "<span>(Foto: Ida Marlow / Agency)</span>",
+        "<figure><img src='/a.jpg'><figcaption>Photo credit: <b>Ida Marlow</b></figcaption>",
+        "<p>Read more: <a href='/x'>Ida Marlow tells about the bridges of the town</a></p>",
+        "<p><strong>Lea también: <a href='/x'>Marlow y los puentes de la ciudad</a></strong></p>",
+    ],
+)
+def test_credits_of_pictures_and_links_to_other_articles_are_no_part_of_one(noise: str) -> None:
+    text = page_from_html(f"<article>{ARTICLE}{noise}{ARTICLE}</article>", URL).text
+    assert "Marlow" not in text
+    assert text.count("on day 7") == 2
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        f"<p>Photo: the mayor, and Ida Marlow. {SENTENCE * 2}</p>",
+        "<p>The architect: <a href='/m'>Ida Marlow</a></p>",
+        "<p>She said: <a href='/m'>Ida Marlow built most of it</a>, and left.</p>",
+    ],
+)
+def test_what_only_looks_like_a_credit_or_a_link_to_another_article_is_kept(kept: str) -> None:
+    assert "Marlow" in page_from_html(f"<article>{ARTICLE}{kept}{ARTICLE}</article>", URL).text
 
 
 @pytest.mark.parametrize(

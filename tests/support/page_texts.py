@@ -1,10 +1,4 @@
-"""How well the text of a page is found: ours beside other people's, on saved pages.
-
-    uv run --group check python -m workshop.benchmarks.page_texts
-
-Of each page of `tests/data/pages`, `truth.yaml` lists what a reader came for and what surrounds
-it. A cell shows how much of the first was kept, and how much of the second.
-"""
+"""Saved pages, of each of which `tests/data/pages/truth.yaml` lists what a reader came for."""
 
 import re
 from dataclasses import dataclass
@@ -12,12 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from trafilatura import extract, html2txt
 
-from mcp_ghost.cli.arguments import Parser
-from movie_generator.pages.markup import page_from_html
-
-PAGES = Path(__file__).parents[2] / "tests/data/pages"
+PAGES = Path(__file__).parents[1] / "data/pages"
 URL = "https://pages.example/page"
 
 
@@ -37,14 +27,6 @@ class Score:
             self.unwanted + other.unwanted,
             self.of_unwanted + other.of_unwanted,
         )
-
-    def __str__(self) -> str:
-        return f"{self.wanted}/{self.of_wanted} {self.unwanted}/{self.of_unwanted}"
-
-    @property
-    def recall(self) -> float:
-        """The share of what is wanted that was kept."""
-        return self.wanted / self.of_wanted
 
     @property
     def precision(self) -> float:
@@ -109,37 +91,3 @@ def _plain(text: str) -> str:
 def url_of(name: str) -> str:
     """The address at which a saved page was read."""
     return str(truth()[name]["head"]["url"]) or URL
-
-
-def ours(page: bytes) -> str:
-    """What the movie generator reads."""
-    return page_from_html(page, URL).text
-
-
-def trafilatura(page: bytes) -> str:
-    """Trafilatura by itself."""
-    text = extract(page, output_format="markdown", include_comments=False, include_images=True)
-    return text or ""
-
-
-def everything(page: bytes) -> str:
-    """All that is in the page's body."""
-    return html2txt(page, clean=False)
-
-
-def main() -> None:
-    """Print the table."""
-    columns = {"everything": everything, "trafilatura": trafilatura, "ours": ours}
-    totals = dict.fromkeys(columns, Score(0, 0, 0, 0))
-    print(f"{'':16}" + "".join(f"{name:14}" for name in columns))
-    for name, page in truth().items():
-        scores = {column: score(read(html(name)), page) for column, read in columns.items()}
-        print(f"{name:16}" + "".join(f"{each!s:14}" for each in scores.values()))
-        totals = {column: totals[column] + each for column, each in scores.items()}
-    for label in ("recall", "precision"):
-        print(f"{label:16}" + "".join(f"{getattr(it, label):<14.3f}" for it in totals.values()))
-
-
-if __name__ == "__main__":
-    Parser(prog="python -m workshop.benchmarks.page_texts", description=__doc__).parse_args()
-    main()
