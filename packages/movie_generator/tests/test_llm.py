@@ -10,9 +10,11 @@ from mcp_ghost.testing import ModelServer
 from movie_generator import generate_script_from_url
 from movie_generator.errors import SettingsError
 from movie_generator.llm import model_client
+from movie_generator.settings import AppConfig
 from tests.support.movie import PAGE, script_reply, site
 
 if TYPE_CHECKING:
+    from mcp_ghost.providers.common import WireChoice
     from mcp_ghost.testing.wires import WireName
 
 
@@ -61,3 +63,18 @@ def test_a_script_is_written_by_each_provider_whose_key_is_there(
     assert script.sections
     assert model.refusals == []
     assert "key-0123456789" in str(model.requests[0].headers)
+
+
+@pytest.mark.parametrize(("wire", "field"), [("chat", "messages"), ("responses", "input")])
+def test_a_script_is_asked_for_on_the_wire_that_is_set(wire: WireChoice, field: str) -> None:
+    with site(PAGE) as served, ModelServer([script_reply()], dialect="openai") as model:
+        work = generate_script_from_url(
+            served.url + "/bridges",
+            config=AppConfig(wire=wire, model="gpt-4.1"),
+            api_key="key-0123456789",
+            base_url=model.base_url,
+            allow_private_urls=True,
+        )
+        assert asyncio.run(work).sections
+    assert model.refusals == []
+    assert field in model.requests[0].body
