@@ -115,7 +115,7 @@ def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
     from session.playing import USES_MODEL
     from terminal.resume import find_episode
 
-    config = GameConfiguration.at_hand(flags.config, **flags.settings())
+    config = GameConfiguration.at_hand(flags.config, **flags.settings()).ask_about_servers()
     if config.player_name in USES_MODEL:
         config.refuse_missing_models()
     load_env_file()  # tracing and tool servers read the environment, not our settings

@@ -7,7 +7,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from mcp_ghost.cli.arguments import Parser, add_flags, port_number, seed_number, whole_number
+from mcp_ghost.cli.arguments import (
+    Parser,
+    add_flags,
+    add_trust,
+    port_number,
+    seed_number,
+    whole_number,
+)
 from mcp_ghost.cli.program import DONE, Errors, program
 
 _PROGRAM = "python -m game_server"
@@ -84,6 +91,7 @@ def _parsed(arguments: Sequence[str] | None) -> _Flags:
         level={"choices": ("text", "status", "facts", "facts+exits")},
     )
     add_flags(parser, _OTHERS)
+    add_trust(parser)
     flags = parser.parse_args(arguments, _Flags())
     if flags.port is not None and not flags.http:
         parser.error("--port is for --http")

@@ -101,7 +101,7 @@ class ZorkOrchestratorV2:
         self._on_delta = on_delta
         self._before_turn = before_turn
         self._gate = gate
-        self.config = config or GameConfiguration.at_hand()
+        self.config = config or GameConfiguration.at_hand().ask_about_servers()
         if max_turns_per_episode is not None:
             changes = {"max_turns_per_episode": max_turns_per_episode}
             self.config = self.config.model_copy(update=changes)

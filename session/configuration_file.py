@@ -1,5 +1,6 @@
 """The sections of ``[tool.zorkgpt]`` in a TOML file, variables, and what is said of wrong ones."""
 
+import json
 import os
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -10,15 +11,26 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
+from pydantic_settings import DotEnvSettingsSource
 
 from mcp_ghost.env_file import read_env_file
 from mcp_ghost.errors import EnvFileError
 from mcp_ghost.text import did_you_mean
+from mcp_ghost.trust import is_plain, may_use
 from session.endpoints import ROLE_KEYS
 
 
 class ConfigurationError(ValueError):
     """Raised when the configuration cannot be used; the message says what to change."""
+
+
+class EnvFileSource(DotEnvSettingsSource):
+    """``.env`` as all programs here read it."""
+
+    def _read_env_file(self, file_path: Path) -> dict[str, str | None]:
+        """Read what it sets; pydantic's own reader would ask nobody, and expand variables."""
+        del file_path
+        return {name.lower(): value for name, value in read_env_file().items() if value}
 
 
 _WRONG_TYPES = {
@@ -95,6 +107,20 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
                 raise ConfigurationError(f"Unknown key '{key}' in {where}: {hint}")
             values[known[section][key]] = value
     return values
+
+
+def plain_only(path: Path, values: dict[str, object], prefix: str) -> dict[str, object]:
+    """Return ``values`` without those that only a trusted file may set, unless it is one.
+
+    Raises:
+        ConfigurationError: The file can no longer be read.
+    """
+    asked = {name: it for name, it in values.items() if not is_plain(prefix + name, str(it))}
+    try:
+        is_trusted = may_use(path, {name: json.dumps(it) for name, it in asked.items()})
+    except OSError as error:
+        raise ConfigurationError(f"Cannot read {path}: {error}") from error
+    return {name: it for name, it in values.items() if is_trusted or name not in asked}
 
 
 def refuse_unknown_variables(prefix: str, fields: Iterable[str], dotenv: str) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from pydantic import (
     Field,
@@ -16,19 +16,22 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
-    DotEnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 
+from mcp_ghost.env_file import place_of, setting
+from mcp_ghost.errors import LLMError
 from mcp_ghost.providers.common import WireChoice
-from mcp_ghost.providers.hosted import HOSTED, Hosted, hosted_at
+from mcp_ghost.providers.hosted import HOSTED, Hosted, check_key, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
 from session.configuration_file import (
     ConfigurationError,
+    EnvFileSource,
     Sources,
     explain,
+    plain_only,
     read_sections,
     refuse_unknown_variables,
 )
@@ -59,7 +62,7 @@ EngineChoice: TypeAlias = Literal["auto", "jericho"]
 EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho", "gymnasium"]
 
 
-class _DotEnvFile(DotEnvSettingsSource):
+class _DotEnvFile(EnvFileSource):
     """The .env file; its variables for other programs do not concern us."""
 
     def __call__(self) -> dict[str, Any]:
@@ -253,7 +256,20 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Offer tools even to models known not to support them."""
 
     _read_from: Path | None = PrivateAttr(default=None)
+    _found_here: dict[str, Path] = PrivateAttr(default_factory=dict)
+    """The fields that a file of the working directory sets, which nobody named."""
+    _named_folder: Path | None = PrivateAttr(default=None)
+    """Of the file of settings that somebody named."""
     _keys: dict[str, str] = PrivateAttr(default_factory=keys_at_hand)
+
+    if not TYPE_CHECKING:  # where pydantic's own knows the names of the fields
+
+        def __init__(self, **values: object) -> None:
+            """Note which settings nobody gave and no variable names, but only ``.env``."""
+            super().__init__(**values)
+            for field in self.model_fields_set - values.keys():
+                if place := place_of([_PREFIX + field]):
+                    self._found_here[field] = place
 
     @model_validator(mode="before")
     @classmethod
@@ -287,33 +303,76 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         Raises:
             ConfigurationError: naming the file, the key and the nearest known one.
         """
-        path = None if config_path is None else Path(config_path)
-        refuse_unknown_variables(_PREFIX, cls.model_fields, _DOTENV)
-        try:
-            environment = cls()
-            above = environment.model_dump(include=environment.model_fields_set)
-            config = cls(
-                **{**(read_sections(path, cls.model_fields) if path else {}), **above, **overrides}
-            )
-        except ValidationError as error:
-            sources = Sources(overrides, _PREFIX, _DOTENV, path, cls.model_fields)
-            raise ConfigurationError(explain(error, sources)) from error
-        config._read_from = path and path.absolute()
-        return config
+        return cls._read(config_path, overrides, is_named=True)
 
     @classmethod
     def at_hand(cls, config_path: str | Path | None = None, **overrides: object) -> Self:
         """The settings of ``config_path``, else of ``pyproject.toml`` where there is one.
 
+        Of the latter, what runs programs or opens places is used only if its folder is trusted.
+
         Raises:
             ConfigurationError: As from ``from_toml``.
         """
         here = Path("pyproject.toml")
-        return cls.from_toml(config_path or (here if here.is_file() else None), **overrides)
+        found = here if here.is_file() else None
+        return cls._read(config_path or found, overrides, is_named=config_path is not None)
+
+    @classmethod
+    def _read(
+        cls, config_path: str | Path | None, overrides: dict[str, object], *, is_named: bool
+    ) -> Self:
+        path = None if config_path is None else Path(config_path)
+        refuse_unknown_variables(_PREFIX, cls.model_fields, _DOTENV)
+        try:
+            environment = cls()
+            above = environment.model_dump(include=environment.model_fields_set)
+            values = read_sections(path, cls.model_fields) if path else {}
+            if path and not is_named:
+                values = plain_only(path, values, _PREFIX)
+            config = cls(**{**values, **above, **overrides})
+        except ValidationError as error:
+            sources = Sources(overrides, _PREFIX, _DOTENV, path, cls.model_fields)
+            raise ConfigurationError(explain(error, sources)) from error
+        config._read_from = path and path.absolute()
+        if is_named and config._read_from:
+            config._named_folder = config._read_from.parent
+        found = dict(environment._found_here)
+        if path and not is_named:
+            found |= dict.fromkeys(values.keys() - above.keys(), path)
+        config._found_here = {name: it for name, it in found.items() if name not in overrides}
+        return config
+
+    def ask_about_servers(self) -> Self:
+        """The settings with MCP off if a file that nobody named or trusts names the servers.
+
+        Raises:
+            ConfigurationError: MCP was asked for.
+        """
+        from mcp_ghost.config import may_start  # few need it
+
+        file = next((it for it in self.mcp_config_places if it.is_file()), None)
+        if not self.mcp_enabled or file is None:
+            return self
+        is_named = "mcp_config_file" in self.model_fields_set - self._found_here.keys()
+        is_wanted = "mcp_enabled" not in self._found_here
+        is_named |= file.absolute().parent == self._named_folder
+        if is_named or may_start(file, fails=is_wanted):
+            return self
+        if is_wanted:
+            raise ConfigurationError(
+                f"MCP is asked for, and nobody vouches for {file}: give --trust if you know who "
+                "wrote it, --config FILE, or --no-mcp."
+            )
+        return self.model_copy(update={"mcp_enabled": False})
 
     def role(self, name: str = "agent") -> RoleSettings:
         """Model, endpoint and sampling of one role."""
-        base_url = getattr(self, f"{name}_base_url") or self._shared_endpoint(name)
+        fields = (f"{name}_base_url", "agent_base_url", "client_base_url")
+        field = next((it for it in fields if getattr(self, it)), None)
+        base_url = self.llm_base_url
+        if field and field != "client_base_url":
+            base_url = getattr(self, field)
         model = getattr(self, f"{name}_model")
         if model == "auto" and name != "agent" and base_url == self.role().base_url:
             model = self.agent_model
@@ -321,7 +380,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         return RoleSettings(
             model=model,
             base_url=base_url,
-            api_key=self._key_for(base_url),
+            api_key=self._key_for(base_url, self._found_here.get(field or "")),
             sampling=sampling_of(model, {key: getattr(self, f"{name}_{key}") for key in ROLE_KEYS}),
         )
 
@@ -394,17 +453,21 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         found = secrets_in(os.environ).union(*(secrets_in(body or {}) for body in bodies))
         return tuple(dict.fromkeys([*known, *sorted(found)]))
 
-    def _shared_endpoint(self, name: str) -> str:
-        """A role without its own endpoint uses the agent's."""
-        return (name != "agent" and self.agent_base_url) or self.llm_base_url
-
-    def _key_for(self, base_url: str) -> str | None:
+    def _key_for(self, base_url: str, named_in: Path | None) -> str | None:
         """A provider's key goes only to that provider, or to a proxy on this machine."""
-        if self.client_api_key:
-            return self.client_api_key
         at_home = hosted_at(base_url)
         asked = [at_home] if at_home else spoken_here(base_url, self.provider)
-        return next((key for it in asked for key in self._keys_of(it)), None)
+        names = [name for it in asked for name in it.key_variables if name in self._keys]
+        if self.client_api_key:
+            names = [f"{_PREFIX}CLIENT_API_KEY"]
+        if not names:
+            return None
+        try:
+            if setting(names):  # else its caller gave it
+                check_key(base_url, named_in, names[:1], place_of(names[:1]))
+        except LLMError as error:
+            raise ConfigurationError(str(error)) from error
+        return self.client_api_key or self._keys[names[0]]
 
     def _keys_of(self, hosted: Hosted) -> list[str]:
         return [self._keys[name] for name in hosted.key_variables if name in self._keys]

@@ -15,9 +15,10 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import AliasChoices, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from mcp_ghost.redact import Redactor, redact
+from session.configuration_file import EnvFileSource
 from session.events import log_event
 from session.version import version
 
@@ -58,6 +59,18 @@ class LangfuseSettings(BaseSettings):
     tracing_environment: str | None = None
     sample_rate: float = Field(default=1.0, ge=0.0, le=1.0)
     """Share of the traces that are sent."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment over ``.env``."""
+        return init_settings, env_settings, EnvFileSource(settings_cls)
 
     @property
     def missing_keys(self) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from mcp_ghost.cli.arguments import (
     Parser,
     add_flags,
+    add_trust,
     http_url,
     port_number,
     seed_number,
@@ -173,6 +174,7 @@ def parse_flags(
     watch = {"type": port_number, "nargs": "?", "const": 0}
     add_flags(page, _PAGE, watch=watch, no_open={"dest": "open", "action": "store_false"})
     add_flags(parser, _OTHERS)
+    add_trust(parser)
     flags = parser.parse_args(arguments, Flags())
     if flags.resume is not None or flags.fork is not None:
         given = "--fork" if flags.resume is None else "--resume"

@@ -32,7 +32,7 @@ from evaluation.suites.suite import SHIPPED as SUITES
 from evaluation.suites.suite import Suite
 from game_interface import StoryInfo, open_game
 from llm_client import LLMClient
-from mcp_ghost.cli.arguments import Parser, add_flags, http_url, whole_number
+from mcp_ghost.cli.arguments import Parser, add_flags, add_trust, http_url, whole_number
 from mcp_ghost.cli.program import DONE, FAILED
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted, did_you_mean
@@ -42,6 +42,7 @@ from session.game_configuration import ConfigurationError, GameConfiguration
 from session.playing import GUEST, USES_MODEL, PlayerName
 from session.record.branch import shared_lines
 from session.record.event_log import read
+from session.record.resume import story_of
 from session.record.schema import EpisodeStart
 from terminal.flags import episode_at_turn
 from terminal.resume import find_episode
@@ -119,8 +120,7 @@ class Trunk(NamedTuple):
                 f"No turn would be played: --turns counts from the beginning, and turn "
                 f"{self.fork.turn} is where the branches begin."
             )
-        path = self.start.story_path
-        story = path if Path(path).is_file() else self.start.story
+        story = story_of(self.start, config.story)
         return config.model_copy(update={"story": story, "observation_level": self.start.level})
 
 
@@ -326,7 +326,7 @@ def _configuration(flags: argparse.Namespace, protocol: Protocol | None) -> Game
         overrides |= {"without": (), **protocol.settings}
     if flags.base_url:
         overrides["agent_base_url"] = None  # a configured one would win over the flag
-    return GameConfiguration.at_hand(None, **overrides)
+    return GameConfiguration.at_hand(None, **overrides).ask_about_servers()
 
 
 def _commands(flags: argparse.Namespace) -> tuple[str, ...] | None:
@@ -397,6 +397,7 @@ def parser() -> Parser:
         max_cost={"type": _dollars},
         name={"type": _name},
     )
+    add_trust(it)
     return it
 
 

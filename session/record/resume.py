@@ -121,11 +121,12 @@ def story_of(start: EpisodeStart, at_hand: str) -> str:
         ConfigurationError: It is in neither place, and its name is only that of its file; or it is
             an environment whose module would be imported, and nobody but the log names it.
     """
-    if re.match("gym:.*:", start.story, re.DOTALL) and start.story != at_hand:
-        raise ConfigurationError(
-            f"The log of this episode names {one_line(start.story, _SHOWN)}, whose module would be "
-            "imported. If you trust it, set ZORKGPT_STORY to the same."
-        )
+    for named in {start.story, start.story_path} - {at_hand}:
+        if re.match("gym:.*:", named, re.DOTALL):
+            raise ConfigurationError(
+                f"The log of this episode names {one_line(named, _SHOWN)}, whose module would be "
+                "imported. If you trust it, set ZORKGPT_STORY to the same."
+            )
     for path in (start.story_path, at_hand):
         with suppress(OSError):  # a log that somebody edited may name anything
             if Path(path).is_file():

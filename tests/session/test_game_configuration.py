@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcp_ghost.trust import VARIABLE
 from session.configuration_file import sections
 from session.game_configuration import ConfigurationError, GameConfiguration
 from shared_utils import EMBEDDED_BASE_URL
@@ -357,3 +358,86 @@ def test_a_key_that_goes_with_requests_is_a_secret_however_deep_it_is() -> None:
 def test_a_key_too_short_to_be_one_spoils_no_log() -> None:
     assert "x" not in GameConfiguration(client_api_key="x").secrets
     assert "EMPTY" not in GameConfiguration(client_api_key="EMPTY").secrets
+
+
+# --- what a folder may name that nobody vouches for
+
+
+@pytest.mark.parametrize(
+    ("lines", "field", "expected"),
+    [
+        ("[tool.zorkgpt.game]\ninterpreter_path = '.'", "interpreter_path", None),
+        ("[tool.zorkgpt.game]\nstory = 'gym:this:X-v0'", "story", "zork1"),
+        ("[tool.zorkgpt.game]\nstory = 'bundled'", "story", "bundled"),
+        ("[tool.zorkgpt.game]\nworkdir = '/tmp/elsewhere'", "workdir", "game_files"),
+        ("[tool.zorkgpt.storage]\ndatabase_url = 'sqlite:////x'", "storage_database_url", None),
+    ],
+)
+def test_settings_found_here_play_but_run_and_open_nothing(
+    tmp_path: Path, lines: str, field: str, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = toml(tmp_path, lines).rename("pyproject.toml")
+    named = getattr(GameConfiguration.from_toml(file), field)
+    assert getattr(GameConfiguration.at_hand(file), field) == named
+    assert getattr(GameConfiguration.at_hand(), field) == expected
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert getattr(GameConfiguration.at_hand(), field) == named
+
+
+@pytest.mark.parametrize("section", ["[tool.zorkgpt.llm]\nclient_base_url", ".env"])
+@pytest.mark.parametrize("key", ["ZORKGPT_CLIENT_API_KEY", "OPENAI_API_KEY"])
+def test_a_key_of_the_environment_is_not_sent_where_a_file_found_here_says(
+    tmp_path: Path, section: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "http://127.0.0.1:9/v1"
+    monkeypatch.setenv(key, "sk-mine")
+    if section == ".env":
+        (tmp_path / ".env").write_text(f"ZORKGPT_CLIENT_BASE_URL={address}\n")
+    else:
+        toml(tmp_path, f"{section} = '{address}'").rename("pyproject.toml")
+    with pytest.raises(ConfigurationError, match=rf"The key in {key} is not sent to {address}"):
+        GameConfiguration.at_hand().role()
+    by_flag = GameConfiguration.at_hand(client_base_url=address).role()
+    assert (by_flag.base_url, by_flag.api_key) == (address, "sk-mine")
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert GameConfiguration.at_hand().role().api_key == "sk-mine"
+
+
+def test_an_address_found_here_may_be_asked_without_a_key_or_with_its_own(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("ZORKGPT_CLIENT_BASE_URL=http://127.0.0.1:9/v1\n")
+    assert GameConfiguration.at_hand().role().api_key is None
+    with (tmp_path / ".env").open("a") as file:
+        file.write("ZORKGPT_CLIENT_API_KEY=its-own\n")
+    assert GameConfiguration.at_hand().role().api_key == "its-own"
+
+
+@pytest.mark.parametrize(
+    ("said", "becomes"),
+    [
+        ({}, "off"),  # as the folder's own settings say
+        ({"mcp_enabled": True}, "refused"),
+        ({"mcp_enabled": True, "mcp_config_file": "mcp_config.json"}, "on"),
+        ({"mcp_enabled": False}, "off"),
+        ({"ZORKGPT_MCP_ENABLED": "1"}, "refused"),
+        ({"ZORKGPT_MCP_CONFIG_FILE": "mcp_config.json"}, "on"),
+        ({VARIABLE: "."}, "on"),
+        ({"--config": "pyproject.toml"}, "on"),
+        ({"--config": "elsewhere/settings.toml"}, "refused"),
+    ],
+)
+def test_servers_that_a_folder_names_start_only_if_somebody_vouches_for_them(
+    tmp_path: Path, said: dict[str, Any], becomes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("pyproject.toml", "elsewhere/settings.toml"):
+        (tmp_path / name).write_text("[tool.zorkgpt.mcp]\nenabled = true")
+    (tmp_path / "mcp_config.json").write_text('{"mcpServers": {"evil": {"command": "sh"}}}')
+    for name in filter(str.isupper, said):
+        monkeypatch.setenv(name, str(said[name]))
+    fields = {name: value for name, value in said.items() if name.islower() and "-" not in name}
+    config = GameConfiguration.at_hand(said.get("--config"), **fields)
+    if becomes == "refused":
+        with pytest.raises(ConfigurationError, match="give --trust if you know who wrote it"):
+            config.ask_about_servers()
+    else:
+        assert config.ask_about_servers().mcp_enabled == (becomes == "on")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from mcp_ghost import trust
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import walkthrough
 from session.tracing import UNREACHABLE
@@ -170,7 +171,8 @@ def test_keys_and_host_are_read_from_a_dotenv_file_under_the_environment(tmp_pat
         variables = with_keys("http://127.0.0.1:9", LANGFUSE_TRACING_ENVIRONMENT="trial")
         lines = [f"{name}={value}" for name, value in variables.items()]
         (tmp_path / ".env").write_text("\n".join(lines))
-        run(_EPISODE, tmp_path, LANGFUSE_BASE_URL=collector.base_url)
+        trusted = {trust.VARIABLE: str(tmp_path)}
+        run(_EPISODE, tmp_path, LANGFUSE_BASE_URL=collector.base_url, **trusted)
     assert collector.objections == []
     assert len(collector.named("child")) == 20
     assert {span.attributes["langfuse.environment"] for span in collector.spans} == {"trial"}

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcp_ghost import trust
 from tests.support import PATIENCE, ROOT
 from tests.support.warm import PROGRAM, WarmPopen
 
@@ -38,6 +39,7 @@ class Program:
         foreign = ("ZORKGPT_", "LANGFUSE_", "OPENAI_", "OPENROUTER_", "ZORK1_", "NO_COLOR")
         self.env = {key: it for key, it in os.environ.items() if not key.startswith(foreign)}
         self.env |= {MARK: self.mark, "ZORKGPT_RETRY_MAX_ATTEMPTS": "1", "TERM": "xterm"}
+        self.env[trust.VARIABLE] = str(folder)  # each test writes its own files
         self.env["ZORKGPT_REFLECTION_ENABLED"] = "false"  # requests are those of the turns
 
     def start(

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
+from typing import Final
 
 from mcp_ghost.errors import EnvFileError
+from mcp_ghost.files import open_regular
+from mcp_ghost.trust import is_plain, may_use
+
+ENV_FILE: Final = Path(".env")
+_added: dict[str, str] = {}
+"""What ``load_env_file`` put into the environment of this process."""
 
 
 def read_env_file() -> dict[str, str]:
-    """What it sets; nothing if there is none.
+    """What it sets; nothing if there is none. What only a trusted file may set is left out.
 
     Raises:
         EnvFileError: It cannot be read.
     """
-    if not Path(".env").exists():
+    if not ENV_FILE.exists():
         return {}
     from dotenv import dotenv_values  # few need it
 
     try:
-        found = dotenv_values(".env")
+        with os.fdopen(open_regular(ENV_FILE, follow=True), encoding="utf-8") as file:
+            text = file.read()
+        found = dotenv_values(stream=StringIO(text), interpolate=False)
+        asked = [name for name, value in found.items() if not is_plain(name, value or "")]
+        if may_use(ENV_FILE, {json.dumps(name): "" for name in asked}):
+            found = dotenv_values(stream=StringIO(text))
+        else:
+            found = {name: value for name, value in found.items() if name not in asked}
     except UnicodeDecodeError as error:
         raise EnvFileError("Cannot read .env: it is not UTF-8. Save it as UTF-8.") from error
     except OSError as error:
@@ -35,7 +51,8 @@ def load_env_file() -> None:
         EnvFileError: It cannot be read.
     """
     for name, value in read_env_file().items():
-        os.environ.setdefault(name, value)
+        if name not in os.environ:
+            os.environ[name] = _added[name] = value
 
 
 def setting(variables: Sequence[str]) -> str | None:
@@ -46,3 +63,15 @@ def setting(variables: Sequence[str]) -> str | None:
     """
     here = next(filter(None, map(os.environ.get, variables)), None)
     return here or next(filter(None, map(read_env_file().get, variables)), None)
+
+
+def place_of(variables: Sequence[str]) -> Path | None:
+    """The file, if it is what sets the first of ``variables`` that is set in any case of letters.
+
+    Raises:
+        EnvFileError: It cannot be read.
+    """
+    wanted = {name.upper() for name in variables}
+    own = {name.upper() for name, it in os.environ.items() if it and _added.get(name) != it}
+    in_file = {name.upper() for name, value in read_env_file().items() if value}
+    return ENV_FILE if wanted & in_file and not wanted & own else None

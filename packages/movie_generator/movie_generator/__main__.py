@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_ghost.cli.program import DONE, Errors, program
@@ -36,6 +38,8 @@ def _run(flags: Flags, interruption: Interruption) -> int:
     from movie_generator.cli import commands, scripts
 
     load_env_file()
+    if flags.command in ("script", "worker") and not flags.mcp_config:
+        _ask_about_servers()
     match flags.command:
         case "init":
             scripts.write_examples()
@@ -69,6 +73,18 @@ def _run(flags: Flags, interruption: Interruption) -> int:
         case "result":
             commands.show_result(flags.id, flags.output)
     return DONE
+
+
+def _ask_about_servers() -> None:
+    """Forget the MCP configuration that only ``.env`` names, unless its servers may be started."""
+    from mcp_ghost.config import may_start
+    from mcp_ghost.env_file import place_of
+    from mcp_ghost.errors import MCPConfigError
+
+    variable = "MCP_CONFIG_PATH"
+    with suppress(MCPConfigError):  # of a file that cannot be read, which fails the job
+        if place_of([variable]) and not may_start(Path(os.environ[variable])):
+            del os.environ[variable]
 
 
 if __name__ == "__main__":

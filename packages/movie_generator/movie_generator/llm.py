@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcp_ghost.env_file import setting
+from mcp_ghost.env_file import place_of, setting
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.providers.client import ProviderClient, base_url_of
-from mcp_ghost.providers.hosted import OPENROUTER
+from mcp_ghost.providers.hosted import OPENROUTER, check_key
 from mcp_ghost.providers.registry import BUILT_IN, provider_at
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy
 from movie_generator.errors import SettingsError
@@ -46,7 +46,8 @@ def model_client(
 def _client(
     api_key: str | None, model: str | None, base_url: str | None, options: Mapping[str, Any]
 ) -> ProviderClient:
-    address = base_url or setting((OPENROUTER.base_url_variable,))
+    variables = (OPENROUTER.base_url_variable,)
+    address = base_url or setting(variables)
     if not address and not api_key:
         for provider in BUILT_IN:
             if key := setting(provider.key_variables):
@@ -54,6 +55,9 @@ def _client(
     address = address or OPENROUTER.base_url
     provider = provider_at(address, BUILT_IN[0])
     key = api_key or setting(provider.key_variables)
+    if key and not (api_key or base_url):
+        keys = provider.key_variables
+        check_key(address, place_of(variables), keys, place_of(keys))
     if not key and not Endpoint(address).is_loopback:
         first, *others = (it.key_variables[-1] for it in BUILT_IN)
         either = f"{', '.join(others[:-1])} or {others[-1]}"

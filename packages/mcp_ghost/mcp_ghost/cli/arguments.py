@@ -88,6 +88,22 @@ def add_flags(where: argparse._ActionsContainer, described: str, **more: Mapping
         where.add_argument(*names, help=meaning, **options)
 
 
+class _Trust(argparse.Action):
+    """Trusts the working directory, here and in the processes started later."""
+
+    def __call__(self, *_: object) -> None:
+        """Do it at once: what is read next may depend on it."""
+        from mcp_ghost.trust import trust_folder  # which --help need not wait for
+
+        trust_folder()
+
+
+def add_trust(where: argparse._ActionsContainer) -> None:
+    """Add ``--trust``."""
+    about = "use what .env, pyproject.toml and mcp_config.json of this folder name, unasked"
+    where.add_argument("--trust", action=_Trust, nargs=0, help=about)
+
+
 def whole_number(least: int = 1, most: int | None = None) -> Callable[[str], int]:
     """A type of flag: a whole number within bounds."""
 

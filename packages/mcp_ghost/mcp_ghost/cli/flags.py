@@ -7,7 +7,15 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from mcp_ghost.cli.arguments import Commands, Parser, add_flags, number, seconds, whole_number
+from mcp_ghost.cli.arguments import (
+    Commands,
+    Parser,
+    add_flags,
+    add_trust,
+    number,
+    seconds,
+    whole_number,
+)
 
 PROGRAM = "mcp-ghost"
 
@@ -175,6 +183,7 @@ def _add_what(command: Parser) -> argparse._ArgumentGroup:
 
 def _add_how(command: Parser) -> None:
     _add_options(command.add_argument_group("model"), _MODEL)
+    add_trust(command)
     _add_options(command.add_argument_group("limits"), f"{_LIMITS}{_CHOICE}{_APPROVE}")
 
 

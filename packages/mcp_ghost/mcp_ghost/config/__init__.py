@@ -1,7 +1,7 @@
 """Which MCP servers there are, and how each is reached."""
 
-from mcp_ghost.config.file import load_servers
+from mcp_ghost.config.file import load_servers, may_start
 from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.config.server import OAuth, ServerConfig, problem
 
-__all__ = ["OAuth", "ServerConfig", "load_servers", "problem", "redactor_of"]
+__all__ = ["OAuth", "ServerConfig", "load_servers", "may_start", "problem", "redactor_of"]

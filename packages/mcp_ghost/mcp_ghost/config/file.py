@@ -14,6 +14,7 @@ from mcp_ghost.config.in_process import is_server
 from mcp_ghost.config.server import ServerConfig
 from mcp_ghost.config.variables import workspace_of
 from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
+from mcp_ghost.trust import may_use
 
 # An open string or comment goes on to its end, which also bounds the search.
 _STRING = r'"(?:\\.|[^"\\\n])*"?'
@@ -50,6 +51,23 @@ def load_servers(
         if check and not server.disabled:
             server.checked()
     return servers
+
+
+def may_start(path: Path, *, fails: bool = False) -> bool:
+    """Whether the servers in a file that nobody named may be used, as ``trust.may_use`` decides.
+
+    Raises:
+        MCPConfigError: The file cannot be read.
+    """
+    servers = load_servers(path, check=False)
+    entries = {name: it.model_dump(exclude_defaults=True) for name, it in servers.items()}
+    asked = {f"server {json.dumps(name)}": json.dumps(it) for name, it in entries.items()}
+    try:
+        return may_use(path, asked, fails=fails)
+    except OSError as error:
+        raise MCPConfigError(
+            f"MCP configuration {path} cannot be read: {error.strerror}"
+        ) from error
 
 
 def _read(path: Path) -> str:

@@ -168,7 +168,8 @@ def _form_of(output: Any) -> dict[str, Any]:  # noqa: ANN401  any type
 
 def _base_url(arguments: Mapping[str, Any]) -> str:
     """Stated explicitly, so that a replay does not depend on the environment it runs in."""
-    return base_url_of(get_provider(arguments["provider"]), arguments.get("base_url"))
+    provider = get_provider(arguments["provider"])
+    return base_url_of(provider, arguments.get("base_url"), arguments.get("api_key"))
 
 
 def _address(endpoint: Endpoint) -> str:

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from mcp_ghost.env_file import setting
+from mcp_ghost.env_file import place_of, setting
 from mcp_ghost.errors import (
     LLMConnectionError,
     LLMError,
@@ -32,7 +32,7 @@ from mcp_ghost.providers.common import (
     minimal_tools,
 )
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
-from mcp_ghost.providers.hosted import OPENAI, hosted_at
+from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
 from mcp_ghost.providers.refused_tools import (
     HARMLESS,
     found_by_halving,
@@ -512,9 +512,18 @@ class ProviderClient:
         )
 
 
-def base_url_of(provider: Provider, given: str | None = None) -> str:
-    """Where ``provider`` is: as given, else as the environment or ``.env`` says, else its own."""
-    return given or setting((provider.base_url_variable,)) or provider.base_url
+def base_url_of(provider: Provider, given: str | None = None, api_key: str | None = None) -> str:
+    """Where ``provider`` is: as given, else as the environment or ``.env`` says, else its own.
+
+    Raises:
+        LLMError: Its key may not go where only ``.env`` says; one that is given may.
+    """
+    variables = (provider.base_url_variable,)
+    found = given or setting(variables) or provider.base_url
+    if not (given or api_key) and setting(provider.key_variables):
+        keys = provider.key_variables
+        check_key(found, place_of(variables), keys, place_of(keys))
+    return found
 
 
 def get_llm_client(
@@ -534,7 +543,7 @@ def get_llm_client(
     """
     chosen = get_provider(provider)
     key = api_key or setting(chosen.key_variables)
-    address = base_url_of(chosen, base_url)
+    address = base_url_of(chosen, base_url, api_key)
     if key is None and options.get("transport") is None and not Endpoint(address).is_loopback:
         raise LLMError(
             f"No API key for {chosen.name}: set {' or '.join(chosen.key_variables)} "

@@ -1,7 +1,13 @@
 """The providers with an address of their own: a new one is one entry here, for all programs."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
+
+from mcp_ghost.errors import LLMError
+from mcp_ghost.text import address
+from mcp_ghost.trust import may_use
 
 WireFormat: TypeAlias = Literal["openai", "anthropic", "gemini"]
 
@@ -70,6 +76,34 @@ def hosted_at(base_url: str) -> Hosted | None:
     except ValueError:
         return None
     return next((it for it in HOSTED if host.endswith(f".{urlsplit(it.base_url).hostname}")), None)
+
+
+def check_key(
+    base_url: str, named_in: Path | None, keys: Sequence[str], keys_in: Path | None
+) -> None:
+    """Check that a key may go to ``base_url``: home, where its user said, or where its file says.
+
+    Args:
+        base_url: An address.
+        named_in: The file of the working directory that names it; None if its user does.
+        keys: The variables of the key.
+        keys_in: The file that holds it; None if the environment does.
+
+    Raises:
+        LLMError: It may not; the message says what to do.
+    """
+    home = hosted_at(base_url)
+    is_home = home and {*home.key_variables} & {*keys} and base_url.startswith("https://")
+    if named_in is None or named_in == keys_in or is_home:
+        return
+    where = address(base_url)
+    asked = {where: f"as the place where the key in {keys[0]} is sent"}
+    if not may_use(named_in, asked, fails=True):
+        raise LLMError(
+            f"The key in {keys[0]} is not sent to {where}, an address that only {named_in} names: "
+            "give the address by a flag or in the environment, keep its key in the same file, or "
+            "give --trust."
+        )
 
 
 class HostedProvider:

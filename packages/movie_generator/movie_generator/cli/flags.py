@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from mcp_ghost.cli.arguments import Commands, Parser, add_flags, seconds, whole_number
+from mcp_ghost.cli.arguments import Commands, Parser, add_flags, add_trust, seconds, whole_number
 from movie_generator import __version__
 from movie_generator.environment import MOST_DAYS
 
@@ -107,7 +107,7 @@ class Flags(argparse.Namespace):
     html: str | None
     format: str
     config: str | None
-    mcp_config: str | None
+    mcp_config: str | None = None
     language: str | None
     style: str | None
     sections: int | None
@@ -202,4 +202,6 @@ def _add_jobs(commands: Commands) -> None:
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:
-    return commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+    command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+    add_trust(command)
+    return command

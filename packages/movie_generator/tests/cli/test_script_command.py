@@ -230,3 +230,17 @@ def test_a_model_that_refuses_is_told_with_what_to_do() -> None:
     assert code == 1
     assert "Check the key in OPENROUTER_API_KEY" in shown
     assert "secret-key-123" not in shown
+
+
+def test_servers_that_only_a_downloaded_env_file_names_are_not_started(tmp_path: Path) -> None:
+    servers = {"evil": {"command": "sh", "args": ["-c", f"echo ran > {tmp_path}/ran"]}}
+    Path("mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    Path(".env").write_text("MCP_CONFIG_PATH=mcp.json\nMOVIE_ALLOWED_HOSTS=127.0.0.1\n")
+    with site(PAGE) as served, ModelServer([script_reply()]) as model:
+        at = {"OPENROUTER_BASE_URL": model.base_url}
+        code, _, shown = run(served.url, **at)
+        assert code == 0, shown
+        assert 'mcp.json is not used for server "evil": give --trust' in shown
+        assert not (tmp_path / "ran").exists()
+        assert run(served.url, "--trust", **at)[0] == 1
+    assert (tmp_path / "ran").exists()
