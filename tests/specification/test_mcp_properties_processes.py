@@ -90,7 +90,7 @@ def test_a_server_sees_the_system_environment_with_any_configured_on_top(
 
 # Property 8: Protocol Handshake Before Discovery
 @with_processes
-@given(turns=st.lists(st.integers(0, 4), min_size=1, max_size=4))
+@given(turns=st.lists(st.integers(0, 3), min_size=1, max_size=2))
 def test_in_any_turns_the_handshake_comes_before_the_tools_and_they_before_any_call(
     turns: list[int], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -111,7 +111,7 @@ def test_in_any_turns_the_handshake_comes_before_the_tools_and_they_before_any_c
 
 # Property 9: Subprocess Termination on Disconnect
 @with_processes
-@given(calls=st.integers(0, 8), children=st.integers(0, 6), fails=st.booleans())
+@given(calls=st.integers(0, 3), children=st.integers(0, 3), fails=st.booleans())
 def test_after_any_disconnection_neither_server_nor_its_children_run(
     calls: int, children: int, *, fails: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -134,7 +134,7 @@ def test_after_any_disconnection_neither_server_nor_its_children_run(
     assert eventually(lambda: not any(map(is_running, started)))
 
 
-failing_starts = st.sets(st.integers(2, 9))
+failing_starts = st.sets(st.integers(2, 7))
 
 
 def foreseen(failing: set[int], turns: int) -> tuple[list[bool], int]:
@@ -155,7 +155,7 @@ def foreseen(failing: set[int], turns: int) -> tuple[list[bool], int]:
 # Property 26: Connection Retry Logic
 # Property 27: Graceful Degradation After Retry Failure
 @with_processes
-@given(failing=failing_starts, turns=st.integers(2, 5))
+@given(failing=failing_starts, turns=st.integers(2, 4))
 @example(failing={2, 4}, turns=4)  # a retry that succeeded is forgotten
 @example(failing={2, 4, 5}, turns=4)
 def test_whichever_starts_fail_a_later_turn_has_one_retry_and_a_failed_one_ends_mcp(

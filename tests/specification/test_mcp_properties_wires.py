@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import pytest
-from hypothesis import given
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from mcp_ghost.messages import assistant_message, tool_message
@@ -22,7 +21,7 @@ from tests.specification.test_mcp_properties import arguments, hundred_times
 from tests.support.conversations import NAMES, TOOLS, USER, call, conversations, tool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mcp_ghost.messages import LLMResponse, Message
 
@@ -76,7 +75,15 @@ LINES = {
     "anthropic": Line("anthropic", "claude-sonnet-4-6", ANTHROPIC, markers=4),
     "gemini": Line("gemini", "gemini-3.5-flash", GEMINI),
 }
-on_every_line = pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+
+
+def every_line() -> Iterator[Line]:
+    """The lines one after the other; a failure names its own."""
+    for name, line in LINES.items():
+        note(name)
+        yield line
+
+
 texts = st.text(max_size=20)
 schemas = st.dictionaries(
     st.text(min_size=1, max_size=8),
@@ -94,7 +101,6 @@ def said(content: str | None, wanted: list[tuple[str, dict[str, Any]]]) -> dict[
 
 
 # Property 10: Tool Schemas in OpenAI Format
-@on_every_line
 @hundred_times
 @given(
     offered=st.dictionaries(
@@ -103,7 +109,7 @@ def said(content: str | None, wanted: list[tuple[str, dict[str, Any]]]) -> dict[
     history=conversations(),
 )
 def test_tools_arrive_on_every_wire_with_a_name_that_leads_back_to_theirs(
-    line: Line, offered: dict[tuple[str, str], tuple[str, dict[str, Any]]], history: list[Message]
+    offered: dict[tuple[str, str], tuple[str, dict[str, Any]]], history: list[Message]
 ) -> None:
     tools = {
         name: tool(name, schema, description=text)
@@ -111,62 +117,65 @@ def test_tools_arrive_on_every_wire_with_a_name_that_leads_back_to_theirs(
             (f"{server}.{bare}", offer) for (server, bare), offer in offered.items()
         )
     }
-    _, read = line.send(history, tools=[*tools.values()])
     table = tool_names(history, tools.values())
-    arrived = {table.decode(it["function"]["name"]): it["function"] for it in read["tools"]}
-    assert {it["type"] for it in read["tools"]} == {"function"}
-    for name, ours in tools.items():
-        schema = arrived[name].get("parameters") or arrived[name].get("parametersJsonSchema") or {}
-        properties = json.dumps(dict.fromkeys(schema.get("properties") or {}))
-        assert json.loads(table.decode_arguments(properties)).keys() == (
-            ours["function"]["parameters"]["properties"].keys()
-        )
+    for line in every_line():
+        _, read = line.send(history, tools=[*tools.values()])
+        arrived = {table.decode(it["function"]["name"]): it["function"] for it in read["tools"]}
+        assert {it["type"] for it in read["tools"]} == {"function"}
+        for name, ours in tools.items():
+            schema = (
+                arrived[name].get("parameters") or arrived[name].get("parametersJsonSchema") or {}
+            )
+            properties = json.dumps(dict.fromkeys(schema.get("properties") or {}))
+            assert json.loads(table.decode_arguments(properties)).keys() == (
+                ours["function"]["parameters"]["properties"].keys()
+            )
 
 
 # Property 11: Tool Calls Parsing
-@on_every_line
 @hundred_times
 @given(content=st.none() | texts, wanted=wire_calls.filter(bool))
 def test_calls_are_read_from_every_wire_and_can_be_sent_back(
-    line: Line, content: str | None, wanted: list[tuple[str, dict[str, Any]]]
+    content: str | None, wanted: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    response = line.receive(said(content, wanted))
     table = tool_names([], TOOLS)
-    calls = response.tool_calls or []
-    read = [(it.function.name, json.loads(it.function.arguments)) for it in calls]
-    assert read == [(table.decode(name), given) for name, given in wanted]
-    assert len({it.id for it in calls}) == len(calls)
-    answers = [tool_message(it.id, "done") for it in calls]
-    line.send([USER, assistant_message(response), *answers], tools=TOOLS)
+    for line in every_line():
+        response = line.receive(said(content, wanted))
+        calls = response.tool_calls or []
+        read = [(it.function.name, json.loads(it.function.arguments)) for it in calls]
+        assert read == [(table.decode(name), given) for name, given in wanted]
+        assert len({it.id for it in calls}) == len(calls)
+        answers = [tool_message(it.id, "done") for it in calls]
+        line.send([USER, assistant_message(response), *answers], tools=TOOLS)
 
 
 # Property 12: Response Content Exclusivity
-@on_every_line
 @hundred_times
 @given(content=st.none() | texts, wanted=wire_calls)
 def test_what_comes_from_any_wire_has_content_or_calls_but_never_both(
-    line: Line, content: str | None, wanted: list[tuple[str, dict[str, Any]]]
+    content: str | None, wanted: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    response = line.receive(said(content, wanted))
-    assert (response.tool_calls is not None) == bool(wanted)
-    assert response.content is None or response.tool_calls is None
-    if not wanted and (content or "").strip():
-        assert response.content is not None
+    for line in every_line():
+        response = line.receive(said(content, wanted))
+        assert (response.tool_calls is not None) == bool(wanted)
+        assert response.content is None or response.tool_calls is None
+        if not wanted and (content or "").strip():
+            assert response.content is not None
 
 
 # Property 15: Cache Control Metadata
-@on_every_line
 @hundred_times
 @given(
     roles=st.lists(st.sampled_from(["system", "user"]), min_size=1, max_size=8),
     content=st.text(max_size=30),
 )
 def test_markers_go_to_the_providers_that_honour_them_and_to_no_other(
-    line: Line, roles: list[str], content: str
+    roles: list[str], content: str
 ) -> None:
     messages: list[Message] = [
         {"role": role, "content": content, "cache_control": CACHE} for role in roles
     ]
-    sent, _ = line.send(messages)
     wanted = len(roles) if content.strip() else 0
-    assert json.dumps(sent).count('"cache_control"') == min(wanted, line.markers)
+    for line in every_line():
+        sent, _ = line.send(messages)
+        assert json.dumps(sent).count('"cache_control"') == min(wanted, line.markers)
