@@ -1,12 +1,15 @@
-"""A web server that stays small, whoever connects: the page and the game server listen with it.
+"""A web server that stays small, whoever connects, and knows its user by a token.
 
-They share a process, and so its table of open files, with games: strangers must not fill it.
+The page and the game server listen with it. They share a process, and so its table of open files,
+with games: strangers must not fill it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
+import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +17,10 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from mcp_ghost.files import PRIVATE, data_folder, open_regular, write_whole
+
 if TYPE_CHECKING:
+    from starlette.datastructures import Headers
     from starlette.types import ASGIApp
 
 MOST_CONNECTIONS = 64
@@ -27,8 +33,40 @@ _SHUTDOWN_SECONDS = 1
 """For clients that do not even read that the server ends."""
 _ACCEPTED_AT_ONCE = 16
 """Between two looks at those that are open; asyncio accepts as many as may wait."""
+_TOKEN_CHARACTERS = 200
 _DESCRIPTORS = 4096
 """Enough for everything here; some systems begin with 256."""
+
+
+def new_token() -> str:
+    """Make a token that cannot be guessed."""
+    return secrets.token_urlsafe(24)
+
+
+def kept_token(use: str) -> str:
+    """Return this user's token for some use, which stays the same from start to start.
+
+    Where the file that keeps it cannot be written, it is a new one.
+    """
+    path = data_folder() / f"{use}_token"
+    with suppress(OSError), os.fdopen(open_regular(path), encoding="ascii", errors="replace") as it:
+        if kept := it.read(_TOKEN_CHARACTERS).strip():
+            return kept
+    token = new_token()
+    with suppress(OSError):
+        write_whole(path, token, mode=PRIVATE)
+    return token
+
+
+def is_same(shown: str, token: str) -> bool:
+    """Compare without the time telling how much of it is right."""
+    return secrets.compare_digest(shown.encode(errors="replace"), token.encode())
+
+
+def shows_token(headers: Headers, token: str) -> bool:
+    """Return whether a request comes with the token, as ``Authorization: Bearer TOKEN``."""
+    scheme, _, shown = headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and is_same(shown.strip(), token)
 
 
 def small_server(app: ASGIApp, **options: Any) -> uvicorn.Config:  # noqa: ANN401  those of uvicorn

@@ -19,6 +19,7 @@ from tests.support import PATIENCE, free_port
 from tests.support.episodes import read_events
 from tests.support.program import Program
 from tests.support.servers import faulty, write_config
+from tests.support.viewing import entered
 
 pytestmark = pytest.mark.mcp
 
@@ -86,16 +87,21 @@ def test_a_watched_game_is_served_while_it_is_played_and_then_until_ctrl_c(
             assert process.stdout is not None
             found = None
             while not found:
-                found = re.search(r"Watch at (http://127\.0\.0\.1:\d+/)", process.stdout.readline())
+                found = re.search(
+                    r"Watch at (http://127\.0\.0\.1:\d+/)(\S+)", process.stdout.readline()
+                )
             assert asked.wait(PATIENCE)
             assert server.requests[0].body["stream"], "so that the page can show a thought"
-            shown = httpx2.get(f"{found[1]}data/latest/episode.json").json()
+            assert httpx2.get(f"{found[1]}data/latest/episode.json").status_code == 401
+            with entered(found[1] + found[2]) as client:
+                shown = client.get("data/latest/episode.json").json()
             assert shown["summary"]["turns"] == 1
             assert "ZorkGPT" in httpx2.get(found[1]).text
             go_on.set()
             while "stays up until you press Ctrl-C" not in process.stdout.readline():
                 pass
-            shown = httpx2.get(f"{found[1]}data/latest/episode.json").json()
+            with entered(found[1] + found[2]) as client:
+                shown = client.get("data/latest/episode.json").json()
             assert shown["summary"]["end_reason"] == "max_turns"
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE) == 0, "everything that was asked for was played"

@@ -87,14 +87,20 @@ class _Reading:
 
 
 def _serve(flags: Flags, library: Library) -> None:
-    from viewer.web.cockpit import new_token
+    from session.listener import new_token
     from viewer.web.server import Server, Viewer
-    from viewer.web.serving import address_of, listening, open_page
+    from viewer.web.serving import address_of, is_local, listening, open_page
 
     with listening(flags.host, flags.port) as listener:
         token = new_token()
         address = f"{address_of(listener, flags.host)}#/?token={token}"  # no server is told it
         print(f"Episodes of {library.workdir} at {address} (end with Ctrl-C)", flush=True)
+        if not is_local(flags.host):
+            print(
+                f"Open to the network: whoever reaches {flags.host} and has the token reads every "
+                "prompt and changes notes, over a connection that is not encrypted.",
+                flush=True,
+            )
         if flags.open and not open_page(address):
             print("There is no display to open a browser on.", flush=True)
         Server(Viewer(library, flags.host, token=token)).run([listener])

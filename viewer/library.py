@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import stat
 import statistics
 import time
 from collections import defaultdict
@@ -186,6 +187,18 @@ class Library:
             + (hint or f"known: {ids}. {_HOW_TO_NAME}")
         )
 
+    def is_open_to_all(self) -> bool:
+        """Return whether everybody on this machine may read every log on the disk, too."""
+        home = self.workdir.resolve()
+        places = {home, *home.parents}
+        for episode in self._all():
+            places.update(it for it in episode.folder.parents if it.is_relative_to(self.workdir))
+            places |= {episode.folder, episode.folder / EVENTS_FILE}
+        try:
+            return all(_allows_others(place.stat().st_mode) for place in places)
+        except OSError:
+            return False
+
     def nothing_there(self) -> ConfigurationError:
         """Return what to say where there are no episodes."""
         return ConfigurationError(
@@ -254,6 +267,11 @@ def _in_folder(folder: Path) -> Episode | None:
         return None
     episode = Episode(_UNSAFE.sub("_", folder.resolve().name), folder)
     return episode if _is_readable(episode) else None
+
+
+def _allows_others(mode: int) -> bool:
+    needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
+    return mode & needed == needed
 
 
 def _written(episode: Episode) -> int:

@@ -145,6 +145,16 @@ def served(workdir: Path) -> Iterator[httpx2.Client]:
         yield client
 
 
+@contextmanager
+def entered(address: str, **options: Any) -> Iterator[httpx2.Client]:  # noqa: ANN401  of any client
+    """A client that has shown the token of ``address``, and may read."""
+    place, _, token = address.partition("#")
+    shown = {"authorization": f"Bearer {token.partition('token=')[2]}"}
+    with httpx2.Client(base_url=place, trust_env=False, **options) as client:
+        assert client.post("enter", headers=shown).status_code == 204
+        yield client
+
+
 def log_of(folder: Path) -> list[Event]:
     """The events of an episode."""
     return [json.loads(line) for line in (folder / EVENTS_FILE).read_bytes().splitlines()]

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support import PATIENCE, ROOT
 from tests.support.program import Program, heavy_imports, terminal, unread
-from tests.support.viewing import TURNS, append, log_of, recorded, served, write_log
+from tests.support.viewing import TURNS, append, entered, log_of, recorded, served, write_log
 from tests.terminal.test_view import kept_by_terminal
 from viewer.web.site import page
 
@@ -294,7 +294,7 @@ def test_an_export_writes_nowhere_else(viewer: Program) -> None:
 
 
 def address_in(line: str) -> str:
-    found = re.search(r"http://\S+/", line)
+    found = re.search(r"http://\S+", line)
     assert found is not None, line
     return found[0]
 
@@ -305,7 +305,7 @@ def test_it_serves_until_it_is_interrupted_even_with_open_streams(viewer: Progra
         assert process.stdout is not None
         address = address_in(process.stdout.readline())
         with (
-            httpx2.Client(base_url=address, trust_env=False, timeout=30) as client,
+            entered(address, timeout=30) as client,
             client.stream("GET", "data/played/stream") as response,
         ):
             assert next(response.iter_lines()).startswith("retry")
@@ -328,8 +328,8 @@ def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for(viewer: Pro
     try:
         assert first.stdout is not None
         assert second.stdout is not None
-        addresses = {address_in(it.readline()) for it in (first.stdout, second.stdout)}
-        assert len(addresses) == 2
+        printed = (address_in(it.readline()) for it in (first.stdout, second.stdout))
+        assert len({address.partition("#")[0] for address in printed}) == 2
     finally:
         for process in (first, second):
             process.send_signal(signal.SIGINT)
@@ -342,3 +342,12 @@ def test_the_work_folder_is_the_configured_one(viewer: Program) -> None:
     assert viewer.run("show", "latest", "--turns", "1").returncode == 0
     viewer.env["ZORKGPT_WORKDIR"] = "nowhere"
     assert viewer.run("show", "latest").returncode == 2
+
+
+def test_a_server_for_the_network_says_in_a_line_what_it_opens(viewer: Program) -> None:
+    process = viewer.start("--no-open", "--host", "0.0.0.0")  # noqa: S104  for a moment
+    assert process.stdout is not None
+    assert "at http://127.0.0.1:" in process.stdout.readline()
+    assert process.stdout.readline().startswith("Open to the network: ")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)

@@ -10,7 +10,7 @@ import { ExperimentsPage } from "./pages/experiments_page.js";
 import { IndexPage } from "./pages/index_page.js";
 import { SearchPage } from "./pages/search_page.js";
 import { beat, MODE } from "./server.js";
-import { keepToken } from "./token.js";
+import { enter } from "./token.js";
 
 const main = document.getElementById("main");
 const heading = document.getElementById("heading");
@@ -25,7 +25,8 @@ let trying = 0;
 
 /** Show what the address asks for, in the present view where it can. */
 async function route() {
-  keepToken();
+  const entering = enter();
+  if (entering) await entering;
   const address = parse(location.hash);
   if (view?.accept?.(address)) return;
   if (!trying) notice("status", "Loading …");

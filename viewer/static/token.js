@@ -1,12 +1,21 @@
-// The token of the address that the viewer printed: whoever has it may change something.
+// The token of the address that the viewer printed: whoever has it may read, and change something.
 
-import { ask } from "./server.js";
+import { ask, MODE } from "./server.js";
 
 const KEPT = "zorkgpt-token";
 let token = kept();
+let shown = null; // the token with which the server was asked for the cookie
+
+/** Show the server a token that it has not seen, which lets this browser read; null if there is none. */
+export function enter() {
+  keepToken();
+  if (MODE !== "live" || !token || token === shown) return null;
+  shown = token;
+  return fetch("enter", { method: "POST", headers: { authorization: `Bearer ${token}` } }).catch(() => (shown = null));
+}
 
 /** Take the token out of the address, where it would be seen and copied; this tab keeps it. */
-export function keepToken() {
+function keepToken() {
   const [path, query = ""] = location.hash.split(/\?(.*)/s);
   const asked = new URLSearchParams(query);
   if (!asked.has("token")) return;

@@ -5,14 +5,14 @@ servers are told.
 """
 
 import json
-import secrets
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
 from mcp_ghost.results import JSONObject
+from session.listener import is_same, shows_token
 from viewer.episode import Episode
 from viewer.experiments.notes import NotesError
 from viewer.library import Library
@@ -22,6 +22,9 @@ from viewer.web.cockpit import Cockpit, RefusedError
 METHOD = "POST"
 CONTROL, NOTES, DELETE = "/control", "/notes", "/delete"
 """How the addresses end, below ``/data/EPISODE``, but for ``/data/delete``."""
+ENTER = "/enter"
+"""Where a page shows the token of its address, and gets the cookie with which it may read."""
+_COOKIE = "zorkgpt"
 MOST_SENT_BYTES = 64 * 1024
 
 
@@ -34,6 +37,20 @@ class _NoteSent(BaseModel):
     tags: list[str]
     name: str | None = None
     """The episode's; None to leave it as it is."""
+
+
+def enter(request: Request, token: str, key: str) -> Response:
+    """Give a page that knows the token the cookie that lets its browser read: 204, or 403."""
+    if not _knows(request, token):
+        return PlainTextResponse("This is not the token of the address that was printed.", 403)
+    response = Response(status_code=204)
+    response.set_cookie(_COOKIE, key, httponly=True, samesite="strict")
+    return response
+
+
+def may_read(request: HTTPConnection, token: str, key: str) -> bool:
+    """Return whether a request comes with the cookie, or with the token itself."""
+    return is_same(request.cookies.get(_COOKIE, ""), key) or shows_token(request.headers, token)
 
 
 async def press(request: Request, cockpit: Cockpit, episode: Episode) -> Response:
@@ -89,15 +106,12 @@ async def delete(request: Request, token: str, library: Library) -> Response:
 def _knows(request: Request, token: str) -> bool:
     """Check that a request comes from a page of ours that knows ``token``.
 
-    Browsers say where a request comes from; anything else has no page to misuse. How long the
-    comparison takes says nothing of the token.
+    Browsers say where a request comes from; anything else has no page to misuse.
     """
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
         return False
-    shown = request.headers.get("authorization", "").removeprefix("Bearer ")
-    is_known = secrets.compare_digest(shown.encode(), token.encode())
-    return site in (None, "same-origin") and is_known
+    return site in (None, "same-origin") and shows_token(request.headers, token)
 
 
 async def _sent(request: Request) -> JSONObject | None:

@@ -6,7 +6,6 @@ The thread of the game asks before each turn; the thread of the server does what
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +15,7 @@ from mcp_ghost.redact import Redactor
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import harmless
 from session.events import log_event
+from session.listener import new_token
 
 MOST_HINT_CHARACTERS = 300
 MOST_HINTS_WAITING = 5
@@ -23,11 +23,6 @@ THOUGHT_CHARACTERS = 4000
 """Of the end of a thought, which is all that a page is sent."""
 _LOOK_SECONDS = 0.5
 """Between two looks for a signal: one that the system gives to another thread wakes nobody here."""
-
-
-def new_token() -> str:
-    """Make a token that cannot be guessed, without which a page may only read."""
-    return secrets.token_urlsafe(24)
 
 
 class RefusedError(Exception):

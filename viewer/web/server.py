@@ -15,14 +15,14 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_ghost.results import JSONObject
-from session.listener import small_server
+from session.listener import kept_token, small_server
 from viewer.episode import Episode
 from viewer.experiments.curves import FIGURES, GROUPINGS
 from viewer.experiments.search import turns_with
@@ -31,6 +31,7 @@ from viewer.turns import encoded
 from viewer.web import changes
 from viewer.web.cockpit import Cockpit
 from viewer.web.live import LogWatchers, Stream
+from viewer.web.serving import is_local
 from viewer.web.site import STATIC, aligned_data, curves_data, episode_data, index_data, page
 
 _POLICY = (
@@ -47,6 +48,9 @@ _HEADERS = {
 }
 _WILDCARD = frozenset({"0.0.0.0", "::"})  # noqa: S104  compared with, not bound to
 _READING = ("GET", "HEAD")
+_OPEN = ("/static/", "/index.html", "/alive")
+"""Of which anybody may read: the program, and nothing of a game."""
+_UNKNOWN = "Open the address that was printed at the start: it ends with a token."
 MOST_ADDRESS_BYTES = 1024 * 1024
 """Of an address and its headers: that of curves names each of the episodes that were chosen."""
 _PARTIAL_SECONDS = 0.5
@@ -62,16 +66,24 @@ mimetypes.add_type("font/woff2", ".woff2")
 
 
 class Guard:
-    """Allows only reading, and only under a host name of ours (against DNS rebinding).
+    """Allows only reading, only to those who may, and only under a host name of ours.
 
-    Notes are written, buttons of a game pressed and episodes deleted at addresses of their own.
+    The name is checked against DNS rebinding. Notes are written, and the buttons of a game pressed,
+    at addresses of their own.
     """
 
-    def __init__(self, app: ASGIApp, host: str, writable: Sequence[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str,
+        writable: Sequence[str],
+        may_read: Callable[[HTTPConnection], bool],
+    ) -> None:
         """``writable`` is how the addresses end at which something may be changed."""
         self._app = app
         self._host = host
         self._writable = tuple(writable)
+        self._may_read = may_read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or have it answered; either way with our headers."""
@@ -83,19 +95,23 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        app = self._refusal(scope) or self._app
+        app = await self._refusal(scope) or self._app
         await app(scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Scope) -> ASGIApp | None:
+    async def _refusal(self, scope: Scope) -> ASGIApp | None:
         if scope["type"] != "http":
             return PlainTextResponse("This server speaks HTTP only.", 400)
         if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
             return PlainTextResponse("This host name is not served here.", 403)
         path, method = scope["path"], scope["method"]
-        is_change = path.startswith("/data/") and path.endswith(self._writable)
+        is_change = path.startswith(("/data/", changes.ENTER)) and path.endswith(self._writable)
         if method not in _READING and not (method == changes.METHOD and is_change):
             allowed = {"allow": ", ".join(_READING)}
             return PlainTextResponse("This server is read-only.", 405, allowed)
+        if method not in _READING or path == "/" or path.startswith(_OPEN):
+            return None
+        if not await run_in_threadpool(self._may_read, HTTPConnection(scope)):
+            return PlainTextResponse(_UNKNOWN, 401)
         return None
 
 
@@ -122,10 +138,16 @@ class Viewer:
         cockpit: Cockpit | None = None,
         token: str | None = None,
     ) -> None:
-        """Nothing can be changed without a ``token``, or the one of the ``cockpit``."""
+        """Nothing can be changed without a ``token``, or the one of the ``cockpit``.
+
+        Where there is one, it is also needed to read what this machine does not show to everybody.
+        """
         self.library = library
+        self._host = host
         self.cockpit = cockpit
         self.token = cockpit.token if cockpit else token
+        self._key = kept_token("page")
+        """Of the cookie, so that pages that are open go on reading when the server is back."""
         self.log_watchers = LogWatchers()
         self.streams: set[Response] = set()
         """Those that are being sent."""
@@ -134,6 +156,7 @@ class Viewer:
         writing = {changes.CONTROL: self._control} if cockpit else {}
         writing |= {changes.NOTES: self._notes} if self.token else {}
         deleting = [changes.DELETE] if self.token else []
+        entering = [changes.ENTER] if self.token else []
         routes = [
             Route("/", self._page),
             Route("/index.html", self._page),
@@ -144,6 +167,7 @@ class Viewer:
             Route("/size.json", self._size),
             *(Route(f"/data{it}", self._delete, methods=[changes.METHOD]) for it in deleting),
             Route("/aligned/{episode}/{other}.json", self._aligned),
+            *(Route(it, self._enter, methods=[changes.METHOD]) for it in entering),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
             *(
@@ -153,7 +177,8 @@ class Viewer:
             Route("/data/{episode}/{path:path}", self._data),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
-        self.app: ASGIApp = Guard(Starlette(routes=routes), host, [*writing, *deleting])
+        writable = [*writing, *deleting, *entering]
+        self.app: ASGIApp = Guard(Starlette(routes=routes), host, writable, self._may_read)
 
     def _page(self, _request: Request) -> Response:
         return Response(page("live"), media_type="text/html")
@@ -190,6 +215,14 @@ class Viewer:
         folders = filter(None, map(self.library.folder_of, ids))
         size = sum(map(bytes_of, folders))
         return Response(encoded({"bytes": size}), media_type="application/json")
+
+    def _may_read(self, request: HTTPConnection) -> bool:
+        if self.token is None or changes.may_read(request, self.token, self._key):
+            return True
+        return is_local(self._host) and self.library.is_open_to_all()
+
+    def _enter(self, request: Request) -> Response:
+        return changes.enter(request, self.token or "", self._key)
 
     async def _delete(self, request: Request) -> Response:
         return await changes.delete(request, self.token or "", self.library)

@@ -9,6 +9,7 @@ import threading
 import webbrowser
 from contextlib import suppress
 
+from mcp_ghost.network import is_loopback
 from session.game_configuration import ConfigurationError
 from viewer.flags import DEFAULT_PORT
 
@@ -67,6 +68,11 @@ def address_of(listener: socket.socket, host: str) -> str:
             "127.0.0.1" if number.is_unspecified else f"[{host}]" if number.version == 6 else host
         )
     return f"http://{name}:{listener.getsockname()[1]}/"
+
+
+def is_local(host: str) -> bool:
+    """Return whether only this machine reaches a server at ``host``."""
+    return is_loopback(f"http://[{host}]" if ":" in host else f"http://{host}")
 
 
 def open_page(address: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.support.viewing import append, log_of, recorded
+from tests.support.viewing import append, entered, log_of, recorded
 from viewer.experiments.notes import (
     FORMER_NOTES_FILE,
     MOST_BYTES,
@@ -38,10 +38,11 @@ def cockpit() -> Cockpit:
 
 @pytest.fixture
 def client(folder: Path, cockpit: Cockpit) -> Iterator[httpx2.Client]:
-    with watching(folder.parents[1], open_browser=False, cockpit=cockpit) as address:
-        url = address.partition("#")[0]
-        with httpx2.Client(base_url=url, timeout=30, trust_env=False) as client:
-            yield client
+    with (
+        watching(folder.parents[1], open_browser=False, cockpit=cockpit) as address,
+        entered(address, timeout=30) as client,
+    ):
+        yield client
 
 
 def test_notes_stand_beside_the_log_and_are_kept(folder: Path) -> None:

@@ -21,7 +21,16 @@ from session.record.event_log import read
 from session.record.schema import ModelCall
 from session.record.summary import LOG_FILE
 from tests.support import PATIENCE
-from tests.support.viewing import KEY, Told, append, log_of, play, playing, streamed
+from tests.support.viewing import (
+    KEY,
+    Told,
+    append,
+    entered,
+    log_of,
+    play,
+    playing,
+    streamed,
+)
 from viewer.web.changes import MOST_SENT_BYTES
 from viewer.web.cockpit import (
     MOST_HINT_CHARACTERS,
@@ -49,7 +58,7 @@ def cockpit() -> Cockpit:
 def client(tmp_path: Path, cockpit: Cockpit) -> Iterator[httpx2.Client]:
     with (
         watching(tmp_path, open_browser=False, cockpit=cockpit) as address,
-        httpx2.Client(base_url=address.partition("#")[0], timeout=30, trust_env=False) as client,
+        entered(address, timeout=30) as client,
     ):
         yield client
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.mcp
 
 TURNS = 4
 BEGUN = (b"", b"G", b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"POST / HTTP/1.1\r\nContent-Le")
-STREAM = b"GET /data/latest/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
+STREAM = "GET /data/latest/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n"
 
 
 @contextmanager
@@ -88,11 +88,14 @@ def test_a_game_ends_as_if_nobody_had_flooded_its_page_which_soon_answers_again(
         flags = [*program.flags(server.base_url, TURNS), "--mcp", "--no-open"]
         process = program.start(*flags, "--watch", str(free_port()))
         try:
-            address = said(process, r"http://127\.0\.0\.1:\d+/")
+            address, _, token = said(process, r"http://127\.0\.0\.1:\d+/\S+").partition(
+                "#/latest?token="
+            )
+            stream = STREAM.format(token).encode()
             most = min(descriptors, resource.prlimit(process.pid, resource.RLIMIT_NOFILE)[1])
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (most, most))
             assert waits.wait(PATIENCE)
-            with flooded(address, connections, *BEGUN), flooded(address, 200, STREAM):
+            with flooded(address, connections, *BEGUN), flooded(address, 200, stream):
                 flood.set()
                 said(process, "stays up until")
             over = time.monotonic()

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from session.record.event_log import EVENTS_FILE, EventLog
-from tests.support.viewing import KEY, TURNS, append, log_of, recorded, served, write_log
+from tests.support.viewing import KEY, TURNS, append, entered, log_of, recorded, served, write_log
 from viewer.web.cockpit import Cockpit
 from viewer.web.server import is_own_name
 from viewer.web.site import STATIC
@@ -352,7 +352,7 @@ def test_a_page_with_the_token_deletes_episodes_and_nothing_else(
     player = EventLog(episodes / "playing")
     with (
         watching(workdir, open_browser=False, cockpit=cockpit) as address,
-        httpx2.Client(base_url=address.partition("#")[0], timeout=30, trust_env=False) as client,
+        entered(address, timeout=30) as client,
     ):
         size = client.get("size.json", params={"episodes": "gone,nobody"}).json()["bytes"]
         assert size > (episodes / "played" / EVENTS_FILE).stat().st_size

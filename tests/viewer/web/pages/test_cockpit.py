@@ -38,6 +38,25 @@ def commands(folder: Path) -> list[int]:
     return [event["turn"] for event in log_of(folder) if event["event_type"] == "turn"]
 
 
+def forget(page: Page, token: str = "") -> None:
+    """Leave the page nothing but the cookie, as in a tab that was opened without the token."""
+    page.evaluate(f"sessionStorage.setItem('zorkgpt-token', '{token}')")
+    page.reload()
+
+
+def test_a_page_without_the_token_says_how_to_open_what_is_private(
+    browser: Browser, tmp_path: Path
+) -> None:
+    beside(lambda: recorded(tmp_path))
+    with (
+        watching(tmp_path, open_browser=False, episode="played", cockpit=Cockpit()) as address,
+        opened(browser, address.partition("?")[0], forgiven="status of 401") as page,
+    ):
+        expect(page.get_by_role("alert")).to_contain_text("Open the address that was printed")
+        page.goto(address)
+        expect(page.locator(".turn[data-turn='12']")).to_be_attached()
+
+
 def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -46,8 +65,9 @@ def test_whoever_started_the_game_steps_and_speaks_and_others_watch(
         playing(tmp_path, 5, cockpit=cockpit, reflection_enabled=False) as gate,
         watching(tmp_path, open_browser=False, episode="latest", cockpit=cockpit) as address,
         opened(browser, address) as page,
-        opened(browser, address.partition("?")[0]) as other,
+        opened(browser, address) as other,
     ):
+        forget(other)
         button(page, "Pause").click()
         assert page.evaluate("location.hash") == "#/played", "the token is in no address to copy"
         expect(page.locator(".doing")).to_have_text(
@@ -121,9 +141,10 @@ def test_a_page_with_the_token_of_an_earlier_game_only_watches(
     with (
         playing(tmp_path, 2, cockpit=cockpit, reflection_enabled=False),
         watching(tmp_path, open_browser=False, episode="latest", cockpit=cockpit) as address,
-        opened(browser, address.replace(cockpit.token, "earlier"), forgiven="status of 40") as page,
+        opened(browser, address, forgiven="status of 40") as page,
     ):
         expect(page.locator(".doing")).to_contain_text("Thinking")
+        forget(page, "earlier")
         with page.expect_response("**/control", timeout=PATIENCE) as answered:
             page.reload()
         assert answered.value.status == 403
