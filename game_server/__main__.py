@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ from mcp_ghost.cli.program import DONE, Errors, program
 
 _PROGRAM = "python -m game_server"
 _DEFAULT_PORT = 8733
+_TOKEN = "GAME_SERVER_TOKEN"  # noqa: S105  the variable's name
 _DESCRIPTION = """\
 Offer text adventures to any MCP client: over stdin and stdout, or over HTTP
 to this machine only. Each game is recorded as an episode in the work folder,
@@ -28,13 +30,16 @@ _EPILOG = """\
 exit code: 0 the client closed the connection; 1 stopped by a failure; 2 wrong
   usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM)
 
+environment:
+  GAME_SERVER_TOKEN  the token for --http; without it, one that is made once and kept for you
+
 examples:
   uv run python -m game_server
   uv run python -m game_server --http --story bundled --level status
   uv run python -m game_server --stories ~/stories --games 10
 """
 _HOW = f"""\
---http          serve streamable HTTP on 127.0.0.1 instead of stdin and stdout
+--http          serve streamable HTTP on 127.0.0.1, to clients that show the token that is printed
 --port N        with --http: the port (default {_DEFAULT_PORT})
 """
 _GAME = """\
@@ -119,6 +124,25 @@ def _errors() -> Errors:
     return Errors(wrong_use=wrong, failed=(GameError,))
 
 
+def _token() -> str:
+    """Return what clients have to show over HTTP.
+
+    Raises:
+        ConfigurationError: That of the environment does not fit into an address, or is too short.
+    """
+    from session.configuration_file import ConfigurationError
+    from session.listener import kept_token
+
+    given = os.environ.get(_TOKEN)
+    if given is None:
+        return kept_token("game_server")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
+        raise ConfigurationError(
+            f"{_TOKEN} needs at least 16 letters, digits, hyphens or underscores."
+        )
+    return given
+
+
 def _serve(flags: _Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     import asyncio
@@ -145,9 +169,13 @@ def _serve(flags: _Flags) -> int:
     games = Games(config, limits=limits)
     try:
         if flags.http:
+            token = _token()
             with listening(flags.port or _DEFAULT_PORT) as listener:
-                print(f"Games at {address_of(listener)} (end with Ctrl-C)", flush=True)
-                asyncio.run(serve_http(games, listener))
+                print(f"Games at {address_of(listener, token)} (end with Ctrl-C)", flush=True)
+                print(
+                    f"or at {address_of(listener)} with 'Authorization: Bearer {token}'", flush=True
+                )
+                asyncio.run(serve_http(games, listener, token))
         else:
             asyncio.run(serve_stdio(games))
     finally:

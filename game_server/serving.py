@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
 _SWEEP_SECONDS = 60.0
+_UNKNOWN = (
+    "Use the address that the game server printed at its start, which has a token, or send the "
+    "header 'Authorization: Bearer TOKEN'."
+)
 
 
 async def serve_stdio(games: Games) -> None:
@@ -34,11 +38,13 @@ async def serve_stdio(games: Games) -> None:
     await game_server(games).run_stdio_async()
 
 
-async def serve_http(games: Games, listener: socket.socket) -> None:
-    """Serve any number of clients until the program is interrupted."""
+async def serve_http(games: Games, listener: socket.socket, token: str) -> None:
+    """Serve any number of clients that know ``token`` until the program is interrupted."""
     import uvicorn  # which stdio can do without
+    from starlette.datastructures import Headers
+    from starlette.responses import PlainTextResponse
 
-    from session.listener import small_server
+    from session.listener import is_same, shows_token, small_server
 
     app = game_server(games).streamable_http_app(host=LOOPBACK)
 
@@ -57,12 +63,23 @@ async def serve_http(games: Games, listener: socket.socket) -> None:
             session = headers.get(b"mcp-session-id", b"").decode("latin-1")
             await asyncio.to_thread(games.leave, session)
 
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        """Let those in whose header shows the token, or whose address has it."""
+        if scope["type"] == "http":
+            if is_same(scope["path"], _path(token)):
+                scope = {**scope, "path": PATH, "raw_path": PATH.encode()}
+            elif not shows_token(Headers(scope=scope), token):
+                refusal = PlainTextResponse(_UNKNOWN, 401, {"www-authenticate": "Bearer"})
+                await refusal(scope, receive, send)
+                return
+        await leaving(scope, receive, send)
+
     async def close_idle() -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             await asyncio.to_thread(games.close_idle)
 
-    server = uvicorn.Server(small_server(leaving, lifespan="on"))
+    server = uvicorn.Server(small_server(guarded, lifespan="on"))
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     sweep = asyncio.create_task(close_idle())
     try:
@@ -88,6 +105,10 @@ def listening(port: int) -> socket.socket:
         ) from error
 
 
-def address_of(listener: socket.socket) -> str:
-    """Return where clients find the server."""
-    return f"http://{LOOPBACK}:{listener.getsockname()[1]}{PATH}"
+def address_of(listener: socket.socket, token: str = "") -> str:
+    """Return where clients find the server: those that send the token, or any with it."""
+    return f"http://{LOOPBACK}:{listener.getsockname()[1]}{_path(token)}"
+
+
+def _path(token: str) -> str:
+    return f"/{token}{PATH}" if token else PATH

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import shlex
 import signal
 import socket
@@ -48,12 +49,13 @@ def play_with_guest(command: str, config: GameConfiguration, episode: str) -> No
     """
     games = Games(config, only=episode)
     with listening(0) as listener, tempfile.TemporaryDirectory(prefix="zorkgpt-guest-") as folder:
-        told = {URL: address_of(listener), CONFIG: str(Path(folder, "mcp.json"))}
+        token = secrets.token_urlsafe(24)
+        told = {URL: address_of(listener, token), CONFIG: str(Path(folder, "mcp.json"))}
         servers = {"mcpServers": {"zorkgpt": {"url": told[URL]}}}
         Path(told[CONFIG]).write_text(json.dumps(servers), encoding="utf-8")
         filled = command.replace("{url}", told[URL]).replace("{config}", told[CONFIG])
         try:
-            code = asyncio.run(_visit(shlex.split(filled), told, games, listener))
+            code = asyncio.run(_visit(shlex.split(filled), told, games, listener, token))
             game = games.playing
             if game is None or (code != 0 and not game.ended):
                 when = "before its game was over" if game else "without starting its game"
@@ -65,7 +67,7 @@ def play_with_guest(command: str, config: GameConfiguration, episode: str) -> No
 
 
 async def _visit(
-    words: list[str], told: dict[str, str], games: Games, listener: socket.socket
+    words: list[str], told: dict[str, str], games: Games, listener: socket.socket, token: str
 ) -> int | None:
     """Serve the guest's game until it ends; returns its exit code, or None if it was stopped."""
     try:
@@ -80,7 +82,7 @@ async def _visit(
             f"The player '{words[0]}' cannot be started ({error.strerror})."
         ) from error
     reaper.guard(process.pid)
-    serving = asyncio.create_task(serve_http(games, listener))
+    serving = asyncio.create_task(serve_http(games, listener, token))
     try:
         return await _until_it_ends(process, games, serving)
     finally:

@@ -101,6 +101,39 @@ async def test_who_says_goodbye_leaves_no_engine_and_foreign_pages_are_not_serve
     assert server.leftovers() == []
 
 
+async def test_over_http_only_who_shows_the_token_is_served(server: Program) -> None:
+    server.env["GAME_SERVER_TOKEN"] = token = "of-this-test_0123"
+    with over_http(server) as (process, address):
+        assert process.stdout
+        assert f"Authorization: Bearer {token}" in process.stdout.readline()
+        plain = address.replace(f"/{token}", "")
+        assert address != plain
+        sent = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}
+        async with httpx2.AsyncClient(trust_env=False) as web:
+            for shown in ("", token, "Bearer", f"Bearer {token}x", f"Basic {token}"):
+                answer = await web.post(plain, json=sent, headers={"authorization": shown})
+                assert answer.status_code == 401
+                assert "Authorization: Bearer" in answer.text
+            for place in (f"{address}x", address.replace(token, token[1:]), f"{plain}?{token}"):
+                assert (await web.get(place)).status_code == 401
+        server.env["KEY"] = token
+        entry = {"url": plain, "headers": {"Authorization": "Bearer ${KEY}"}}
+        (server.folder / "zork.json").write_text(json.dumps({"mcpServers": {"zorkgpt": entry}}))
+        asked = ["mcp_ghost", "tools", "--config", "zork.json"]
+        listed = Program(server.folder, "-m", *asked)
+        listed.env = server.env
+        assert "zorkgpt.new_game" in (await asyncio.to_thread(listed.run)).stdout
+
+
+def test_a_token_that_does_not_fit_into_an_address_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for token in ("short", "0123456789/abcdef", "0123456789 abcdef", ""):
+        monkeypatch.setenv("GAME_SERVER_TOKEN", token)
+        assert main(["--http", "--story", "bundled"]) == 2
+        assert "at least 16 letters" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, None])
 def test_over_stdio_every_end_leaves_the_episode_and_no_process(
     server: Program, number: signal.Signals | None
