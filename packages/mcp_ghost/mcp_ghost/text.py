@@ -21,6 +21,29 @@ _OF_WORDS = frozenset(
 """Format characters without which words are misspelt, as in Persian, and emoji fall apart."""
 
 
+_JOINS = (
+    "\ufe00-\ufe0f\U000e0100-\U000e01ef\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0"
+    + "".join(sorted(_OF_WORDS))
+)
+"""Selectors, joiners and fillers: single ones and pairs belong to words and emoji."""
+_UNSEEN = re.compile(
+    rf"(?P<says>[\U000e0000-\U000e007f]+|[{_JOINS}]{{3,}}"
+    r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4000}(?:\x07|\x1b\\))"
+    rf"|\x1b\[[0-?]*[ -/]*[@-~]?|{_OTHER_ESCAPES}"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2061-\u206f\ufeff\ufff9-\ufffb]"
+)
+"""What shows nothing; what ``says`` something to a model all the same is named."""
+
+
+def seen(text: str) -> str:
+    """``text`` as a person sees it, for a model; where a hidden message was, a mark says so."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub(
+        lambda it: f"⟨{counted(len(it[0]), 'hidden character')}⟩" if it["says"] else "", text
+    )
+
+
 def harmless(text: object) -> str:
     """``text`` without anything that a terminal would obey; tabs and all lines stay."""
     if (said := str(text)).isprintable():

@@ -121,6 +121,10 @@ async def _hint(
 ) -> str:
     if _is_of_the_folder(config, cause):
         return f"this folder exists; a relative one is looked for in {Path.cwd()}."
+    if process is not None and not (
+        process.ended_by_itself or isinstance(cause, OSError | TimeoutError)
+    ):
+        return "this is the program that you mean: it runs, but does not speak MCP as it should."
     command = config.command or ""
     program = re.sub(r"[\d.]+$", "", Path(command).name) or command
     hint = _HINTS.get(program, _OTHER_HINT)

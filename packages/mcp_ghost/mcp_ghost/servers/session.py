@@ -29,7 +29,7 @@ from mcp_ghost.servers.protocol.patience import Patience
 from mcp_ghost.servers.protocol.result import read_result
 from mcp_ghost.servers.protocol.revision import Revision
 from mcp_ghost.servers.tools import list_tools
-from mcp_ghost.text import harmless
+from mcp_ghost.text import harmless, seen
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -387,7 +387,7 @@ class ServerSession:
         self.protocol_version = client.protocol_version
         if client.server_info is not None:
             self.server_info = client.server_info.model_dump(exclude_none=True, by_alias=True)
-        said = harmless(client.instructions or "").strip()
+        said = harmless(seen(client.instructions or "")).strip()
         self.instructions = cap(self._redactor(said), self._result_limit)
         self._client = client
 

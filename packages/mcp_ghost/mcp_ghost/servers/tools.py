@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_ghost.servers.protocol.lenient import as_sent
+from mcp_ghost.servers.protocol.lenient import TOO_DEEP, as_sent
+from mcp_ghost.text import seen
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -52,7 +53,7 @@ async def list_tools(client: Client, server: str, offers: Callable[[str], bool])
         page = await client.list_tools(cursor=cursor)
         seconds = min(seconds, page.ttl_ms / 1000 if page.ttl_ms else math.inf)
         for tool in page.tools:
-            tools.add(as_sent(tool))
+            tools.add(_described(as_sent(tool)))
         cursor = page.next_cursor
         # A server that repeats a cursor would be asked for ever.
         if cursor is None or cursor in cursors or tools.is_full:
@@ -89,6 +90,10 @@ class _Tools:
             self._warn(
                 "Skipping the tool %.200r: it runs only as a task, which is not supported", name
             )
+        elif TOO_DEEP in (written := json.dumps(entry, ensure_ascii=False)):
+            self._warn("Skipping the tool %.200r: its schema is nested too deeply", name)
+        elif seen(written) != written:
+            self._warn("Skipping the tool %.200r: its names have characters that none sees", name)
         elif (size := len(json.dumps(entry))) > MOST_TOOL_CHARACTERS:
             limit = f"more than {MOST_TOOL_CHARACTERS:,}"
             self._warn(
@@ -108,6 +113,21 @@ class _Tools:
         self._warnings += 1
         if self._warnings <= _MOST_WARNINGS:
             _logger.warning(f"MCP server '%s': {words}", self._server, *values)
+
+
+def _described(value: Any, key: str = "") -> Any:  # noqa: ANN401  any JSON
+    """A copy of ``value`` whose texts are as people see them, but for those a call must repeat."""
+    if isinstance(value, str):
+        return seen(value)
+    if isinstance(value, list) and key != "enum":
+        return [_described(it) for it in value]
+    if isinstance(value, Mapping):
+        exact = ("const", "default", "name", "pattern")
+        return {
+            name: it if isinstance(it, str) and name in exact else _described(it, name)
+            for name, it in value.items()
+        }
+    return value
 
 
 def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:

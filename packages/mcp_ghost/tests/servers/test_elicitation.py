@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from mcp import MCPError as ProtocolError
+from mcp.types import ElicitRequestFormParams
 
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.results import ToolCallResult
-from mcp_ghost.servers.protocol.elicitation import refusal
+from mcp_ghost.servers.protocol.elicitation import asking, refusal
 from mcp_ghost.servers.session import ServerSession
 from tests.support.servers import seen, versions, versions_over_http
 
@@ -142,3 +143,40 @@ def test_a_page_that_has_to_be_opened_first_is_named() -> None:
     opened = "(the user has to open this page first: https://shop.example/sign-in)"
     assert refusal(error) == f"Sign in first {opened}"
     assert refusal(ProtocolError(-32042, "Sign in first", None)) == "Sign in first"
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("text", "the field 'a' has no schema"),
+        ({"type": "string", "oneOf": [{"title": "Red"}]}, "a choice without a value ('const')"),
+        ({"type": "string", "oneOf": ["red"]}, "a choice without a value ('const')"),
+        ({"type": "array", "items": {"anyOf": [{}]}}, "a choice without a value ('const')"),
+        ({"type": "array", "items": "text"}, "the field 'a' has no schema"),
+        ({"type": "string", "enum": "red"}, "the choices of the field 'a' are no list"),
+        ({"type": "integer", "minimum": "a"}, "the field 'a' has a limit that is no number"),
+        ({"type": "number", "maximum": True}, "the field 'a' has a limit that is no number"),
+    ],
+)
+async def test_a_form_that_cannot_be_filled_in_is_cancelled_in_clear_words(
+    field: object, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def elicit(*_: object) -> dict[str, Any]:
+        raise AssertionError("nobody is to be asked")
+
+    params = ElicitRequestFormParams(
+        message="Which?", requested_schema={"type": "object", "properties": {"a": field}}
+    )
+    answer = await asking("shop", elicit, nullcontext)(None, params)  # type: ignore[arg-type]
+    assert answer.action == "cancel"
+    assert "MCP server 'shop' asks with a form that cannot be shown" in caplog.text
+    assert words in caplog.text
+
+
+async def test_a_form_without_fields_asks_for_a_mere_yes() -> None:
+    async def elicit(*_: object) -> dict[str, Any]:
+        return {}
+
+    params = ElicitRequestFormParams(message="Go on?", requested_schema={"type": "object"})
+    answer = await asking("shop", elicit, nullcontext)(None, params)  # type: ignore[arg-type]
+    assert answer.action == "accept"

@@ -9,7 +9,8 @@ import pytest
 from mcp.types import INTERNAL_ERROR, JSONRPCError, JSONRPCResponse
 
 from mcp_ghost.servers.protocol.events import readable_events
-from mcp_ghost.servers.protocol.reading import mended, read
+from mcp_ghost.servers.protocol.lenient import TOO_DEEP
+from mcp_ghost.servers.protocol.reading import MOST_LEVELS, mended, read, shallow
 
 TEXTS = [
     (rb"a\ud83d", "a\ufffd"),
@@ -82,3 +83,13 @@ def test_what_is_right_stays_as_it_is() -> None:
         b'"error" \\ud83d\\ude00',
     ):
         assert mended(line) == line
+
+
+def test_what_is_nested_too_deeply_is_replaced_and_the_rest_stays() -> None:
+    deep = b'{"a": [' * 60 + b'"[[{"' + b"]}" * 60
+    flat = b'{"tools": [{"name": "x", "inputSchema": {"type": "object"}}], "t": "]]"}'
+    assert shallow(flat) == flat
+    found = json.loads(shallow(b'{"tools": [%b, {"name": "]"}], "n": 1}' % deep))
+    assert (found["tools"][1], found["n"]) == ({"name": "]"}, 1)
+    assert TOO_DEEP in json.dumps(found["tools"][0])
+    assert shallow(b"[" * 90_000 + b"]" * 90_000).count(b"[") == MOST_LEVELS

@@ -206,3 +206,14 @@ def test_an_event_loop_that_does_not_show_its_pipes_will_do(  # such as uvloop's
     pipe = "asyncio.unix_events._UnixWritePipeTransport"
     monkeypatch.setattr(f"{pipe}.get_extra_info", lambda *_: None)
     assert asyncio.run(call_in(versions("2025-11-25"), "grow")).error_message is None
+
+
+def test_nobody_looks_for_a_module_that_runs_and_speaks_nonsense() -> None:
+    says = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    answer = {'jsonrpc': '2.0', 'id': json.loads(line).get('id'), 'result': {'a': 5}}\n"
+        "    print(json.dumps(answer), flush=True)"
+    )
+    message = startup_failure(ServerConfig(command=sys.executable, args=["-S", "-c", says]))
+    assert "Check that this is the program that you mean" in message

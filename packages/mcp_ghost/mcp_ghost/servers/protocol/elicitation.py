@@ -49,6 +49,10 @@ def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
             _logger.warning("%s", redact(words))
             return ElicitResult(action="decline")
         schema = params.requested_schema
+        if fault := _fault(schema):
+            words = f"MCP server '{server}' asks with a form that cannot be shown: {fault}"
+            _logger.warning("%s; the request is cancelled", redact(words))
+            return ElicitResult(action="cancel")
         try:
             with pause():
                 said = await elicit(server, params.message, schema)
@@ -65,6 +69,29 @@ def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
         return ElicitResult(action="cancel")
 
     return answer
+
+
+def _fault(schema: dict[str, Any]) -> str | None:
+    """What is wrong with a form, by the protocol's rules; None if it can be filled in."""
+    # modelcontextprotocol.io/specification/2025-11-25/client/elicitation#requested-schema
+    fields = schema.get("properties", {})
+    if not isinstance(fields, dict):
+        return "its 'properties' are no object"
+    for name, field in fields.items():
+        where = f"the field {name[:100]!r}"
+        items = field.get("items", {}) if isinstance(field, dict) else None
+        if not isinstance(items, dict):
+            return f"{where} has no schema"
+        if any(type(field.get(limit, 0)) not in (int, float) for limit in ("minimum", "maximum")):
+            return f"{where} has a limit that is no number"
+        for key in ("enum", "enumNames", "oneOf", "anyOf"):
+            for choices in (field.get(key, []), items.get(key, [])):
+                if not isinstance(choices, list):
+                    return f"the choices of {where} are no list"
+                is_titled = key in ("oneOf", "anyOf")
+                if is_titled and not all(isinstance(it, dict) and "const" in it for it in choices):
+                    return f"{where} has a choice without a value ('const')"
+    return None
 
 
 def defaults(schema: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 NOT_MADE = "mcp_ghost/not-made"
 """In the data of an error: the request was refused, or not sent, so that nothing came of it."""
+TOO_DEEP = "mcp_ghost/too-deep"
+"""Stands for what was nested too deeply to be read."""
 _AS_SENT = "mcp_ghost/as-sent"
 _LONGEST_TTL = 10**12
 """Milliseconds; what is said to hold longer holds for ever, which 0 stands for."""

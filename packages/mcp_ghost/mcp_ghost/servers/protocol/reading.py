@@ -13,17 +13,23 @@ from typing import Any
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from mcp_ghost.servers.protocol.lenient import TOO_DEEP
+
 MOST_VALUES = 100_000
 """In one message. Each takes up to 200 bytes of memory, and time in which nothing else runs: a
 thread would not help, because the parser keeps the interpreter's lock."""
 EDGE = 1024
 """Bytes at either end of a message that say whose answer it is."""
+MOST_LEVELS = 100
+"""Of objects and lists in a list of tools; the SDK's parser reads no message of more than 200."""
 MOST_SKIPPED = 64 * 1024 * 1024
 """Bytes of a message that is too long which are read to find its end, before the server is given
 up."""
 _MALFORMED = "The server sent a malformed reply"
 _VALUE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 """A text, or what stands before another value. What is within a text does not count."""
+_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
+"""A text, or where an object or a list begins or ends."""
 _REASON = re.compile(r"Invalid JSON: (.{1,100}?)(?: at line \d+ column \d+)? \[type=")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
@@ -56,7 +62,7 @@ def read(message: bytes) -> SessionMessage:
 
 
 def mended(message: bytes) -> bytes:
-    """``message`` as the SDK can read it, where a server cut an emoji or made up its errors.
+    """``message`` as the SDK can read it, where a server nests too deeply or makes up its errors.
 
     Half a surrogate, and what is not UTF-8, becomes U+FFFD. An error gets a number as its code; its
     words stay.
@@ -65,6 +71,8 @@ def mended(message: bytes) -> bytes:
         message = message.decode("utf-8-sig", errors="replace").encode()
     if _SURROGATE.search(message):
         message = _ESCAPE.sub(lambda it: rb"\ufffd" if it[1] else it[0], message)
+    if b'"tools"' in message:
+        message = shallow(message)
     if b'"error"' not in message:
         return message
     try:
@@ -78,6 +86,21 @@ def mended(message: bytes) -> bytes:
     if type(known.get("code")) is int and isinstance(known.get("message"), str):
         return message
     return json.dumps({**body, "jsonrpc": "2.0", "error": error_of(error)}).encode()
+
+
+def shallow(message: bytes) -> bytes:
+    """``message`` with ``TOO_DEEP`` in place of what is nested more than ``MOST_LEVELS`` deep."""
+    kept, level, pieces = 0, 0, []
+    for found in _BRACKET.finditer(message):
+        if found[0] in b"[{":
+            level += 1
+            if level == MOST_LEVELS + 1:
+                pieces += [message[kept : found.start()], b'{"%b": true}' % TOO_DEEP.encode()]
+        elif found[0] in b"]}":
+            if level == MOST_LEVELS + 1:
+                kept = found.end()
+            level -= 1
+    return b"".join([*pieces, message[kept:]])
 
 
 def error_of(error: object) -> dict[str, Any]:

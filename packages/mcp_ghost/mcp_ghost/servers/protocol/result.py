@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.results import ToolCallResult, result_from_mcp
+from mcp_ghost.results import ToolCallResult, each_text, result_from_mcp
+from mcp_ghost.text import seen
 
 if TYPE_CHECKING:
     from mcp_ghost.redact import Redactor
@@ -40,6 +41,6 @@ def is_small(value: object) -> bool:
 
 def _read(sent: dict[str, Any], redactor: Redactor, limit: int) -> ToolCallResult:
     # Cleaned before it is cut: a part of a secret would not be known.
-    result = result_from_mcp(redactor.each(sent), limit)
+    result = result_from_mcp(redactor.each(each_text(sent, seen)), limit)
     result.error_message = result.error_message and redactor.words(result.error_message)
     return result
