@@ -18,7 +18,7 @@ from viewer.turns import turn_json
 MOST_TURNS = 20
 MOST_SOUGHT_CHARACTERS = 200
 _AROUND = 70
-"""Characters that an excerpt has on each side of the words."""
+"""Characters that an excerpt has at most on each side of the words."""
 _TURN = b'"event_type": "turn"'
 _SIMPLE = re.compile("[a-z0-9]+")
 """What a log holds as it is, and not escaped."""
@@ -58,8 +58,10 @@ def _excerpt(record: TurnRecord, time: str, words: str) -> str | None:
         at = _plain(text).find(words)
         if at >= 0:
             shown = " ".join(text.split())
-            first, last = max(0, at - _AROUND), at + len(words) + _AROUND
-            return ("… " if first else "") + shown[first:last] + (" …" if shown[last:] else "")
+            end = at + len(words)
+            first = min(at, shown.find(" ", at - _AROUND) + 1 or at) if at > _AROUND else 0
+            last = max(end, shown.rfind(" ", 0, end + _AROUND)) if shown[end + _AROUND :] else None
+            return ("… " if first else "") + shown[first:last] + (" …" if last else "")
     return None
 
 

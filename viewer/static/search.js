@@ -1,6 +1,6 @@
 // Words in the texts of turns: what was thought, done and answered, and what tools said.
 
-const AROUND = 70; // characters on each side
+const AROUND = 70; // characters on each side at most
 
 /** Every text of a turn that its article shows, each on lines of its own; `experiments/search.py` looks through the same. */
 function texts(turn) {
@@ -19,7 +19,9 @@ export function found(turn, wanted) {
     const at = plain(text).indexOf(words);
     if (at < 0) continue;
     const shown = text.trim().replace(/\s+/g, " ");
-    const [first, last] = [Math.max(0, at - AROUND), at + words.length + AROUND];
+    const end = at + words.length;
+    const first = at > AROUND ? Math.min(at, shown.indexOf(" ", at - AROUND) + 1 || at) : 0;
+    const last = shown.length > end + AROUND ? Math.max(end, shown.lastIndexOf(" ", end + AROUND - 1)) : shown.length;
     return (first ? "… " : "") + shown.slice(first, last) + (shown.length > last ? " …" : "");
   }
   return "";

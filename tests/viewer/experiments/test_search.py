@@ -59,6 +59,14 @@ def test_a_long_episode_tells_of_its_first_turns_and_that_there_are_more(folder:
     assert found["more"] is True
 
 
+def test_an_excerpt_begins_and_ends_with_a_word(folder: Path) -> None:
+    (turn,) = [it for it in log_of(folder) if it["event_type"] == "turn" and it["turn"] == 3]
+    long = {**turn, "turn": 20, "thinking": "alphabet " * 30 + "needle" + " alphabet" * 30}
+    append(folder, json.dumps(long).encode() + b"\n")
+    (found,) = turns_with(folder, "needle")["turns"]
+    assert set(found["excerpt"].split()) == {"…", "alphabet", "needle"}
+
+
 def test_damaged_and_unfinished_lines_are_passed_over(folder: Path) -> None:
     append(folder, b'{"event_type": "turn", "something strange\n', b'{"event_type": "turn"')
     assert len(turns_with(folder, "something strange")["turns"]) == 1

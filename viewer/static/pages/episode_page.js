@@ -219,7 +219,7 @@ export class EpisodePage {
     const story = h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news, this.cockpit.node);
     const side = h("div", { class: "side" }, h("div", { class: "tabs sides" }, h("div", { role: "tablist", "aria-label": "Beside the story", onkeydown: turnTabs }, this.sides)), this.situation.node, this.prompt.node, this.usage.node, this.settings.node);
     this.panes = new Panes(this.main, { story, side, charts: this.charts }, () => this.go(this.#shown));
-    this.finder.node.append(this.panes.filler(() => "story", "Fill the screen with the story"));
+    this.finder.node.firstChild.after(this.panes.filler(() => "story", "Fill the screen with the story"));
     side.firstChild.append(this.panes.filler(() => "side", "Fill the screen with this pane"));
     this.controls.node.append(this.panes.shown, this.panes.filler(() => ({ story: "story", map: "charts" })[this.main.dataset.view] ?? "side", "Fill the screen"));
     fill(this.main, h("div", { class: "episode" },

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import socket
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.support import free_port
+from tests.support import ROOT, free_port
 from tests.support.browser import PATIENCE, beside, needs_chromium, opened, shows
+from tests.support.program import Program
 from tests.support.viewing import log_of, playing, recorded, write_log
 from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
@@ -306,3 +310,40 @@ def test_two_thousand_turns_keep_the_page_small_and_what_is_read_in_place(
             page.get_by_label("Turn", exact=True).fill(str(turn))
         shows(page, turn)
         page.wait_for_function("document.querySelectorAll('.turn').length <= 300")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("times_slower", [1, 4, 16])
+def test_a_page_opened_before_its_game_exists_shows_it(
+    browser: Browser, tmp_path: Path, times_slower: int
+) -> None:
+    """Seven times at each speed of the browser, on a network that takes connections and hangs."""
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        proxy = f"http://127.0.0.1:{hanging.getsockname()[1]}"
+        for number in range(7):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            program = Program(folder)
+            home = {"HOME": str(folder), "XDG_CACHE_HOME": str(folder), "PYTHONPATH": str(ROOT)}
+            program.env |= home | dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), proxy)
+            flags = ["--watch", "--no-open", "--player", "first-exit", "--max-turns", "3"]
+            with subprocess.Popen(
+                [*program.command, *flags],
+                cwd=folder,
+                env=program.env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            ) as game:
+                try:
+                    assert game.stdout is not None
+                    addresses = (re.search(r"http://\S+", line) for line in game.stdout)
+                    address = next(found[0] for found in addresses if found)
+                    with opened(browser, "about:blank") as page:
+                        session = page.context.new_cdp_session(page)
+                        session.send("Emulation.setCPUThrottlingRate", {"rate": times_slower})
+                        page.goto(address, timeout=60_000)
+                        expect(page.locator(".turn").first).to_be_visible(timeout=60_000)
+                finally:
+                    game.terminate()
