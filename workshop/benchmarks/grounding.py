@@ -48,28 +48,28 @@ def read(file: Path) -> Page:
     return Page(file.absolute().as_uri(), heading(text), "", text)
 
 
-def refused(page: Page, texts: list[str], client: ProviderClient | None) -> list[str]:
-    """Say of each sentence why it is refused; nothing where it is not."""
+def script_of(texts: list[str]) -> VideoScript:
+    """Make a script that says each of these."""
+    narrations = [Narration(text=it, reading=it) for it in texts]
+    section = ScriptSection(title="", narrations=narrations)
+    return VideoScript(title="", description="", sections=[section])
+
+
+def refused(page: Page, its: list[Sentence], client: ProviderClient | None) -> Iterator[str]:
+    """Say of each sentence why it is refused; nothing where it is not.
+
+    They are checked as one script, whose words tell its language; those in another one, alone.
+    """
     evidence = Evidence(page.text, page.head)
-    scripts = [
-        VideoScript(
-            title="",
-            description="",
-            sections=[ScriptSection(title="", narrations=[Narration(text=it, reading=it)])],
-        )
-        for it in texts
-    ]
-    reasons = [
-        ", ".join(reason for fault in faults(script, evidence) for reason in fault.reasons)
-        for script in scripts
-    ]
-    if client is not None:
-        narrations = [it for script in scripts for it in script.sections[0].narrations]
-        section = ScriptSection(title="", narrations=narrations)
-        whole = VideoScript(title="", description="", sections=[section])
-        for fault in asyncio.run(judged(client, whole, page, evidence)):
-            reasons[fault.narration] = reasons[fault.narration] or ", ".join(fault.reasons)
-    return reasons
+    foreign = [it for it in its if it.kind == "cross-language"]
+    found: dict[Sentence, list[str]] = {it: [] for it in its}
+    for group in ([it for it in its if it not in foreign], *([it] for it in foreign)):
+        script = script_of([it.text for it in group])
+        wrong = [*faults(script, evidence)]
+        wrong += asyncio.run(judged(client, script, page, evidence)) if client else []
+        for fault in wrong:
+            found[group[fault.narration]] += fault.reasons
+    return (", ".join(reasons) for reasons in found.values())
 
 
 def report(sentences: list[Sentence], reasons: list[str]) -> Iterator[str]:
@@ -109,7 +109,7 @@ def main() -> None:
         with_model = flags.check == "model"
         client = model_client(None, flags.model, flags.base_url) if with_model else None
         sentences += its
-        reasons += refused(page, [it.text for it in its], client)
+        reasons += refused(page, its, client)
     print(*report(sentences, reasons), sep="\n")
 
 
