@@ -83,13 +83,9 @@ async def generate_script_from_url(
     """
     config = config or AppConfig.load(config_path)
     policy = _policy(allow_private_urls, allowed_hosts)
-    urls = [url, *more_urls]
-    generation = _Generation(urls, config, api_key, base_url, on_progress, policy, store)
-    saved = None
-    if html is not None:
-        body = html if isinstance(html, bytes) else html.encode("utf-8", "replace")
-        saved = Saved(url, body)
-    return await generation.run(saved)
+    body = html.encode("utf-8", "replace") if isinstance(html, str) else html
+    sources = [url if body is None else Saved(url, body), *more_urls]
+    return await _Generation(sources, config, api_key, base_url, on_progress, policy, store).run()
 
 
 async def generate_script_from_url_with_agent(
@@ -127,15 +123,12 @@ async def generate_script_from_url_with_agent(
         Exception: Whatever :func:`generate_script_from_url` raises.
     """
     config = config or AppConfig.load(config_path)
-    servers = MCPClient(
-        mcp_config_path,
-        startup_timeout=config.limits.startup_timeout,
-        result_limit=_RESULT_CHARACTERS,
-    )
+    servers = _servers(mcp_config_path, config)
     policy = _policy(allow_private_urls, allowed_hosts)
-    urls = [url, *more_urls]
-    generation = _Generation(urls, config, api_key, base_url, on_progress, policy, store, servers)
-    return await generation.run()
+    sources = [url, *more_urls]
+    return await _Generation(
+        sources, config, api_key, base_url, on_progress, policy, store, servers
+    ).run()
 
 
 @dataclass(frozen=True)
@@ -148,29 +141,16 @@ class Saved:
     """Its media type; empty for HTML."""
 
 
-async def generate_from_saved(
-    saved: Saved, config: AppConfig, on_progress: OnProgress, more_urls: Iterable[str] = ()
-) -> VideoScript:
-    """The script of a page that is there, and of ``more_urls``.
-
-    Raises:
-        Exception: Whatever :func:`generate_script_from_url` raises.
-    """
-    urls = [saved.url, *more_urls]
-    policy = _policy(None, None)
-    return await _Generation(urls, config, None, None, on_progress, policy, None).run(saved)
-
-
 async def generate_as_configured(
-    url: str,
+    source: str | Saved,
     on_progress: OnProgress,
     store: Store | None = None,
     *,
     environment: Environment | None = None,
     config: AppConfig | None = None,
-    more_urls: Iterable[str] = (),
+    more: Iterable[str | Saved] = (),
 ) -> VideoScript:
-    """The script of a page as the environment says now: with MCP_CONFIG_PATH, an agent reads it.
+    """The script of pages as the environment says now: with MCP_CONFIG_PATH, an agent reads them.
 
     ``config`` counts instead of what CONFIG_PATH names.
 
@@ -180,17 +160,18 @@ async def generate_as_configured(
     """
     environment = environment or Environment.read()
     config = config or AppConfig.load(environment.config_path)
-    if environment.mcp_config_path is None:
-        return await generate_script_from_url(
-            url, config=config, on_progress=on_progress, store=store, more_urls=more_urls
-        )
-    return await generate_script_from_url_with_agent(
-        url,
-        environment.mcp_config_path,
-        config=config,
-        on_progress=on_progress,
-        store=store,
-        more_urls=more_urls,
+    path = environment.mcp_config_path
+    servers = None if path is None else _servers(path, config)
+    sources = [source, *more]
+    policy = _policy(None, None)
+    return await _Generation(sources, config, None, None, on_progress, policy, store, servers).run()
+
+
+def _servers(config_path: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
+    return MCPClient(
+        config_path,
+        startup_timeout=config.limits.startup_timeout,
+        result_limit=_RESULT_CHARACTERS,
     )
 
 
@@ -208,7 +189,7 @@ class _Generation:
 
     def __init__(
         self,
-        urls: list[str],
+        sources: Iterable[str | Saved],
         config: AppConfig,
         api_key: str | None,
         base_url: str | None,
@@ -219,7 +200,7 @@ class _Generation:
     ) -> None:
         """Find the model, so that a missing key is noticed before anything is read."""
         limits = config.limits
-        self._urls = [url.strip() for url in urls]
+        self._sources = [it if isinstance(it, Saved) else it.strip() for it in sources]
         self._config = config
         self._servers = servers
         self._progress = _Progress(on_progress)
@@ -241,27 +222,28 @@ class _Generation:
         key = self._client.api_key
         self._checkpoints.redactor = servers.redactor(key) if servers else redactor_of({}, [key])
 
-    async def run(self, saved: Saved | None = None) -> VideoScript:
+    async def run(self) -> VideoScript:
         """Read the pages, once however often the work is taken up, and write the script."""
-        urls = self._urls[1:] if saved else self._urls
-        if self._servers is not None:
-            for url in urls:
-                try:
-                    await check_url(url, self._policy)
-                except UrlUnresolvedError as error:
-                    _logger.info("%s The agent's tools may reach it.", error)
-        limit = self._config.limits.page_characters // len(self._urls)
+        urls = [it for it in self._sources if isinstance(it, str)]
+        for url in urls if self._servers else ():
+            try:
+                await check_url(url, self._policy)
+            except UrlUnresolvedError as error:
+                _logger.info("%s The agent's tools may reach it.", error)
+        limit = self._config.limits.page_characters // len(self._sources)
         pages: list[Page] = []
-        if saved:
-            read = partial(page_of, saved.body, saved.kind, saved.url, self._config.limits)
-            pages.append((await asyncio.to_thread(read)).cut(limit))
-            if not pages[0].text:
-                raise PageError(f"{address(saved.url)} contains no text.")
-        for url in urls:
-            kept = await self._checkpoints.step(
-                "page", [url, limit], partial(self._read, url, limit)
-            )
-            pages.append(_PAGES.validate_python(kept))
+        for source in self._sources:
+            if isinstance(source, Saved):
+                read = partial(page_of, source.body, source.kind, source.url, self._config.limits)
+                page = (await asyncio.to_thread(read)).cut(limit)
+                if not page.text:
+                    raise PageError(f"{address(source.url)} contains no text.")
+            else:
+                kept = await self._checkpoints.step(
+                    "page", [source, limit], partial(self._read, source, limit)
+                )
+                page = _PAGES.validate_python(kept)
+            pages.append(page)
         return await self._write(pages[0] if len(pages) == 1 else joined(pages))
 
     async def _read(self, url: str, limit: int) -> JSON:

@@ -60,7 +60,7 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         SettingsError: A setting cannot be used, or the file could not be written.
         UnsavedError: The file could be written before, but not now; the script was printed.
     """
-    from movie_generator.generate import generate_as_configured, generate_from_saved
+    from movie_generator.generate import Saved, generate_as_configured
 
     output = flags.output
     if output:
@@ -71,11 +71,12 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         config_path=flags.config or environment.config_path,
         mcp_config_path=flags.mcp_config or environment.mcp_config_path,
     )
-    saved = _saved(flags)
+    source, *more = _sources(flags)
     config = _config(flags, environment)
     logging.getLogger("movie_generator").setLevel(logging.ERROR)  # warnings are shown as progress
     screen = standard_screen(on_closed, sys.stderr)
-    screen.heading("movie_generator", saved.url if saved else address(flags.urls[0]))
+    where = source.url if isinstance(source, Saved) else address(source)
+    screen.heading("movie_generator", where)
     started = time.monotonic()
 
     def tell(fraction: float, message: str) -> None:
@@ -83,16 +84,9 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         screen.busy(message)
 
     try:
-        if saved:
-            more = flags.urls[1:]
-            script = asyncio.run(generate_from_saved(saved, config, tell, more))
-        else:
-            url, *more = flags.urls
-            script = asyncio.run(
-                generate_as_configured(
-                    url, tell, environment=environment, config=config, more_urls=more
-                )
-            )
+        script = asyncio.run(
+            generate_as_configured(source, tell, environment=environment, config=config, more=more)
+        )
     finally:
         screen.idle()
     save_or_print(script, output)
@@ -121,27 +115,36 @@ def _config(flags: Flags, environment: Environment) -> AppConfig:
         raise SettingsError(f"{where}{said}.") from error
 
 
-def _saved(flags: Flags) -> generate.Saved | None:
-    """The page that is read from a file or from standard input, if one is.
+def _sources(flags: Flags) -> list[str | generate.Saved]:
+    """What the pages are read from: addresses, saved files, standard input.
 
     Raises:
-        SettingsError: It cannot be read, or there is no page at all.
+        SettingsError: A file cannot be read, or there is no page at all.
     """
-    first = flags.urls[0] if flags.urls else ""
-    name = flags.html
-    if name is None and not first:
-        raise SettingsError("Name a page: a URL, a saved file, or --html FILE (- reads a pipe).")
-    if name is None and ("://" in first or not Path(first).is_file()):
-        return None
-    path = Path(name or first)
-    try:
-        body = sys.stdin.buffer.read() if name == "-" else path.read_bytes()
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror or error}.") from error
-    where = first if name and first else "about:blank" if name == "-" else path.absolute().as_uri()
     from movie_generator.generate import Saved
 
-    return Saved(where, body, "" if name else _KINDS.get(path.suffix.lower(), ""))
+    first, *others = flags.urls or [""]
+    if not first and flags.html is None:
+        raise SettingsError("Name a page: a URL, a saved file, or --html FILE (- reads a pipe).")
+    sources: list[str | Saved] = []
+    if flags.html is not None:
+        there = "about:blank" if flags.html == "-" else Path(flags.html).absolute().as_uri()
+        sources.append(Saved(first or there, _read(flags.html)))
+    for name in others if flags.html is not None else flags.urls:
+        path = Path(name)
+        if "://" in name or not path.is_file():
+            sources.append(name)
+        else:
+            kind = _KINDS.get(path.suffix.lower(), "")
+            sources.append(Saved(path.absolute().as_uri(), _read(name), kind))
+    return sources
+
+
+def _read(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise SettingsError(f"{name} cannot be read: {error.strerror or error}.") from error
 
 
 def export_script(file: str, form: str, output: str | None) -> None:

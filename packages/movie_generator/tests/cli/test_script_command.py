@@ -78,7 +78,7 @@ def test_flags_beat_the_configuration_and_several_pages_make_one_script() -> Non
     spoken = [{"text": "Build one.", "reading": "Build one.", "persona_id": "host"}]
     reply = script_reply(sections=[{"title": "A", "narrations": spoken}])
     with site(pages) as served, ModelServer([reply]) as model:
-        urls = ["saved.md", f"{served.url}/one", f"{served.url}/two"]
+        urls = [f"{served.url}/one", "saved.md", f"{served.url}/two"]
         code, _, shown = run(*urls, *flags, "-o", "s.yaml", OPENROUTER_BASE_URL=model.base_url)
     assert code == 0, shown
     (request,) = model.requests
@@ -87,11 +87,11 @@ def test_flags_beat_the_configuration_and_several_pages_make_one_script() -> Non
     assert "Aim for 3 sections" in system
     assert "English (United Kingdom)" in system
     assert "- expert: Ken." in system
-    assert "# Three\n\n# Three\n\nBuild one.\n\n# One\n\nRivers part us.\n\n# Two" in user
+    assert "# One\n\nRivers part us.\n\n# Three\n\n# Three\n\nBuild one.\n\n# Two" in user
     page = VideoScript.load("s.yaml").page
     assert page
-    assert page.url.endswith("/saved.md")
-    assert page.others == urls[1:]
+    assert page.url == urls[0]
+    assert page.others == [Path("saved.md").absolute().as_uri(), urls[2]]
 
 
 def test_a_saved_page_is_read_from_a_file_or_a_pipe() -> None:
