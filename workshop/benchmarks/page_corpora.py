@@ -26,7 +26,7 @@ from statistics import mean
 from typing import TypeAlias
 
 from lxml.html import document_fromstring
-from trafilatura import bare_extraction, extract
+from trafilatura import bare_extraction
 
 from mcp_ghost.cli.arguments import Parser
 from movie_generator.pages.markup import page_from_html
@@ -38,10 +38,17 @@ Read: TypeAlias = Callable[[bytes, str], Page]
 
 def by_trafilatura(html: bytes, url: str) -> Page:
     """Read a page as trafilatura does by itself."""
-    about = bare_extraction(html, url=url, with_metadata=True)
-    text = extract(html, output_format="markdown", include_comments=False, include_images=True)
-    said = {name: getattr(about, name, None) or "" for name in ("title", "author", "date")}
-    return Page(url, said["title"], "", text or "", author=said["author"], date=said["date"])
+    found = bare_extraction(
+        html,
+        url=url,
+        include_comments=False,
+        include_formatting=True,
+        include_images=True,
+        with_metadata=True,
+    )
+    said = {name: getattr(found, name, None) or "" for name in ("title", "author", "date")}
+    text = getattr(found, "text", None) or ""
+    return Page(url, said["title"], "", text, author=said["author"], date=said["date"])
 
 
 def words(text: str) -> str:

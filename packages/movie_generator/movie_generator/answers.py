@@ -1,4 +1,4 @@
-"""The JSON object in a model's answer, which may stand behind or among other words."""
+"""The JSON in a model's answer: the schema that is asked for, and the object among other words."""
 
 import json
 from typing import Any
@@ -20,3 +20,18 @@ def json_object(answer: str, key: str) -> dict[str, Any] | None:
             return dict(found)
         start = answer.find("{", start + 1)
     return None
+
+
+def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
+    """Describe an object with all of these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def list_schema(items: dict[str, Any]) -> dict[str, Any]:
+    """Describe a list of these."""
+    return {"type": "array", "items": items}

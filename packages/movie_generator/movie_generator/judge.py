@@ -12,7 +12,7 @@ from typing import Any
 from mcp_ghost.messages import Message
 from mcp_ghost.providers.client import ProviderClient
 from movie_generator import prompts
-from movie_generator.answers import json_object
+from movie_generator.answers import json_object, list_schema, object_schema
 from movie_generator.errors import ScriptError
 from movie_generator.grounding.check import Fault
 from movie_generator.grounding.evidence import Evidence
@@ -24,6 +24,16 @@ _VERDICTS = ("supported", "contradicted", "absent", "no statement")
 _SHORTEST = 8
 """Characters that a span needs in order to show anything."""
 _TOKENS_A_SENTENCE = 150
+_VERDICT = object_schema(
+    number={"type": "integer"},
+    span={"type": "string"},
+    verdict={"type": "string", "enum": [*_VERDICTS]},
+)
+_SCHEMA = {
+    "name": "verdicts",
+    "strict": True,
+    "schema": object_schema(verdicts=list_schema(_VERDICT)),
+}
 
 
 async def judged(
@@ -94,29 +104,3 @@ def _reason(verdict: str, span: str, evidence: Evidence) -> str:
     if verdict == "supported" and stands:
         return ""
     return "the page does not say that"
-
-
-_SCHEMA: dict[str, Any] = {
-    "name": "verdicts",
-    "strict": True,
-    "schema": {
-        "type": "object",
-        "properties": {
-            "verdicts": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "number": {"type": "integer"},
-                        "span": {"type": "string"},
-                        "verdict": {"type": "string", "enum": [*_VERDICTS]},
-                    },
-                    "required": ["number", "span", "verdict"],
-                    "additionalProperties": False,
-                },
-            }
-        },
-        "required": ["verdicts"],
-        "additionalProperties": False,
-    },
-}

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from mcp_ghost.messages import LLMResponse, Message
 from mcp_ghost.providers.client import ProviderClient
 from movie_generator import prompts
-from movie_generator.answers import json_object
+from movie_generator.answers import json_object, list_schema, object_schema
 from movie_generator.errors import ScriptError
 from movie_generator.grounding import check
 from movie_generator.grounding.evidence import Evidence
@@ -109,34 +109,23 @@ def script_schema(page: Page, config: AppConfig) -> dict[str, Any]:
     persona = {"type": "string", "enum": [p.id for p in config.personas]} if dialogue else _NOTHING
     images: list[str | None] = [image.url for image in page.images]
     image = {"type": ["string", "null"], "enum": [*images, None]} if images else _NOTHING
-    section = _object(
+    section = object_schema(
         title=_TEXT,
-        narrations=_list(
-            _object(text=_TEXT, reading=_TEXT, persona_id=persona, source=_object(quote=_TEXT))
+        narrations=list_schema(
+            object_schema(
+                text=_TEXT, reading=_TEXT, persona_id=persona, source=object_schema(quote=_TEXT)
+            )
         ),
         slide_prompt={"type": ["string", "null"]},
         source_image_url=image,
     )
-    roles = _list(_object(persona_id=persona, role=_TEXT, description=_TEXT))
-    return _object(
+    roles = list_schema(object_schema(persona_id=persona, role=_TEXT, description=_TEXT))
+    return object_schema(
         title=_TEXT,
         description=_TEXT,
-        sections=_list(section),
+        sections=list_schema(section),
         role_assignments=roles if dialogue else _NOTHING,
     )
-
-
-def _object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
 
 
 def _read(

@@ -12,50 +12,29 @@ from operator import attrgetter
 from babel import Locale, UnknownLocaleError
 from babel.dates import get_day_names, get_month_names
 
+from movie_generator.grounding.words import patterns
+
 _DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
 _NUMERIC = re.compile(
     r"(?<![\d.])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}))(?![\d])"
 )
 _DAY_AND_MONTH = re.compile(r"(?<![\d.,])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(?!\d)")
-_VERSION = re.compile(
-    r"(?<!\w)(?!(?:Am|Vom|Ab|Seit|Bis|Zum|Den|Der|Und|Von|Im|Mo|Di|Mi|Do|Fr|Sa|So"
-    r"|\w+tag|Mittwoch|Sonnabend) )[A-Z]\w* $"
-)
-"""Before what looks like a day: OS X 10.10."""
+_PATTERNS = patterns("dates")
+_VERSION = _PATTERNS["version"]
 _JAPANESE = re.compile(
     r"(?:(\d{4})(?:年|년 ?)|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?"
     r"(?:(\d{1,2})(?:月|월 ?))?(?:(\d{1,2})(?:日(?!間)|일))?"
 )
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
-_TIME = re.compile(
-    r"(?<![\d.,:])(\d{1,2})(?:[:.](\d{2}))?\s?([ap])\.?m\b\.?|(?<![\d.,:])(\d{1,2}):(\d{2})(?::\d{2})?(?!\d)"
-    r"|(?<![\d.,:])(\d{1,2})(?:\.(?=\d{2} uhr)| ?h ?)(\d{2})(?: uhr)?\b",
-    re.IGNORECASE,
-)
-_DOTTED_TIME = re.compile(
-    r"\b(?:at|by|from|until|till|before|after|um|ab|bis|gegen) (\d{1,2})\.([0-5]\d)"
-    r"(?![\d%]| ?[a-z€$£°])"
-)
+_TIME = _PATTERNS["time"]
+_DOTTED_TIME = _PATTERNS["dotted_time"]
 _FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2}) ?(?:uhr|h|heures?)\b", re.IGNORECASE)
-_DAY_OF_MONTH = re.compile(
-    r",? (\d{1,2})(?:st|nd|rd|th|\.)?(?![\d:]|[.,]\d| ?(?:[ap]\.?m|uhr|h)\b)"
-)
+_DAY_OF_MONTH = _PATTERNS["day_of_month"]
 _END = attrgetter("end")
-_OR_BEFORE = re.compile(
-    r"(?<![\d.,])([1-9]|[12]\d|3[01])(?:st|nd|rd|th|\.)? ?"
-    r"(?:-|to|and|or|until|bis|und|oder|au|et|ou|al?|y|o) ?(?:the |le |el |dem )?$"
-)
-_OR_BEHIND = re.compile(
-    r" ?(?:-|to|and|or) ?(?:the )?([1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?![\d.:%])"
-)
-"""The other day of "12 or 13 September"."""
+_OR_BEFORE = _PATTERNS["or_before"]
+_OR_BEHIND = _PATTERNS["or_behind"]
 _TO = re.compile(r" ?(?:-|to|through|until|bis|au?|à|al?) ?")
-_NEARLY = re.compile(
-    r"\b(?:about|around|nearly|almost|(?:just|shortly) (?:before|after)|kurz (?:vor|nach)|gegen|"
-    r"vers|presque|peu (?:avant|après)|"
-    r"hacia(?: las)?|casi(?: las)?|poco (?:antes|después) de las) $",
-    re.IGNORECASE,
-)
+_NEARLY = _PATTERNS["nearly"]
 _NEAR = 30
 """Characters before a date in which words that belong to it stand."""
 _SLACK = 10

@@ -16,6 +16,7 @@ from movie_generator.grounding.language import is_caseless, language_of, languag
 from movie_generator.grounding.names import Words, unknown_names, words_of
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import with_codes
+from movie_generator.grounding.words import patterns
 from movie_generator.grounding.years import Years
 
 _QUOTED = re.compile(
@@ -33,16 +34,9 @@ _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
 _TO_HOUR = re.compile(r"\b(5|10|20|25) to (\d{1,2})\b(?![.,:]\d)")
 _JAPANESE_ORDINAL = re.compile(r"第(\d+)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
-_FIRST = re.compile(
-    r"\b(?:\w+'s (?:very )?first|the (?:very )?first (?:ever|to|in|person|people|man|woman|human|"
-    r"country|nation|state|city|town|company|team|school))\b",
-    re.IGNORECASE,
-)
-_EARLIEST = re.compile(
-    r"\b(?:first|1st|earliest|inaugural|original|oldest|pioneer\w*|debut|began|"
-    r"opening|never before|founding|maiden|initial\w*)\b",
-    re.IGNORECASE,
-)
+_PATTERNS = patterns("evidence")
+_FIRST = _PATTERNS["first"]
+_EARLIEST = _PATTERNS["earliest"]
 LONGEST_SENTENCE = 5_000
 """Characters."""
 _INSIDE = re.compile(r"(?<=[.!?,;])\s+(?=\S+\s+\S)")

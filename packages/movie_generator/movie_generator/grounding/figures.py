@@ -17,6 +17,7 @@ from movie_generator.grounding.quantities import (
 )
 from movie_generator.grounding.signs import BELOW, zeros
 from movie_generator.grounding.units import SHARE, units
+from movie_generator.grounding.words import WORDS, patterns
 from movie_generator.grounding.years import Years
 
 _ROMAN = re.compile(r"\b[A-Z][a-z]+ (I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b")
@@ -30,23 +31,9 @@ _OF_TALK = frozenset(
     "thing way point question reason word side step idea part example fact lesson answer choice"
     " sentence minute second moment".split()
 )
-_EVERY = re.compile(
-    r"\d(?:[\d.,]*\d)?(?: [^\W\d_]+){0,2} "
-    r"((?:an?|per|each|every) (second|minute|hour|day|week|month|year))\b",
-    re.IGNORECASE,
-)
-_PERIODS = {
-    period: re.compile(forms, re.IGNORECASE)
-    for period, forms in {
-        "second": r"second|\bs\b|\bsec|fps|hertz|hz\b",
-        "minute": r"minute|\bmin\b|[rb]pm\b",
-        "hour": r"hour|\bhr?\b|[mk]ph\b|kmh\b|knots",
-        "day": r"da(?:y|ily)|night|mornings|evenings",
-        "week": r"week|\bwk\b|(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
-        "month": r"month|\bmo\b",
-        "year": r"year|\byr|annual|annum|p\.a\.|season",
-    }.items()
-}
+_PATTERNS = patterns("figures")
+_EVERY = _PATTERNS["every"]
+_PERIODS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["periods"].items()}
 _SHARE_OF = re.compile(r"\b(\d+|one)(?: times?)? (?:out of|in) (?:every )?(\d+)\b", re.IGNORECASE)
 _PEOPLE = frozenset("people person mensch menschen leute personne gen persona gente".split())
 """What counts these may count deaths, guests or members on the page."""
@@ -54,20 +41,9 @@ _TIMES = frozenset("time mal foi vece volte vez".split())
 _ANNIVERSARIES = frozenset(
     "birthday anniversary jubilee geburtstag jubiläum anniversaire cumpleaño aniversario".split()
 )
-_SCALED = re.compile(
-    r"(?<!\d)[$€£] ?(k|mn?|bn|thousands?|millions?|billions?)\b"
-    r"|\(?in (?:[$€£] ?)?(thousands?|millions?|billions?)\b|\((?:[$€£] ?)?(k|mn?|bn)\)",
-    re.IGNORECASE,
-)
-_SCALES = {
-    "k": 1e3,
-    "thousand": 1e3,
-    "m": 1e6,
-    "mn": 1e6,
-    "million": 1e6,
-    "bn": 1e9,
-    "billion": 1e9,
-}
+_SCALED = _PATTERNS["scaled"]
+_SCALES = {"k": 1e3, "t": 1e3, "m": 1e6, "b": 1e9}
+"""Of what such a table's head says, by the first letter."""
 _FURTHER = re.compile("[ -]?[^\\W\\d_]")
 _OTHER_SCALES = (1e3, 1e4, 1e6, 1e8, 1e9, 1e12)
 """Of words such as млн or 억; numbers below the first are written out."""
@@ -76,28 +52,17 @@ _MOST_UNSURE = 50
 _FIFTY = 50.0
 _HALF = re.compile(r"\bhal(?:f|ves|ved)\b|\b0[.,]5\b", re.IGNORECASE)
 _OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
-_AT = re.compile(
-    r"\b(?:at|until|till|by|from|before|after|to|and|um|bis|ab|von|vor|nach|à|dès|jusqu'à|las?) $",
-    re.IGNORECASE,
-)
+_AT = _PATTERNS["at"]
 _SOON = re.compile(r"\b(?:before|vor|avant|antes de las?) $", re.IGNORECASE)
 _HOURS = 24
 _CLOCK = frozenset({"uhr", "heure", "o"})
-_LABEL = re.compile(
-    r"\b(?:section|article|page|chapter|step|part|phase|level|version|no\.|§|artikel|kapitel|"
-    r"seite|teil|abschnitt|chapitre|étape|partie|artículo|capítulo|página|paso|parte) ?$",
-    re.IGNORECASE,
-)
+_LABEL = _PATTERNS["label"]
 _ITEM = re.compile(r"(?:^|[.!?:;)]) ?$")
 """Before the number of a step: ``3. Cook it.``"""
 _BEHIND = re.compile(r" ([^\W\d_]{3,})")
 _FAR = 20
 _FEW = 3
-_ANOTHER = re.compile(
-    r"\b(?:another|one more|ein(?:e|en|er)? weiter\w*|noch ein\w*|une? autre|otr[oa]|outr[oa]|"
-    r"un'?altr[oa]|nog een)\b",
-    re.IGNORECASE,
-)
+_ANOTHER = _PATTERNS["another"]
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
 """What counts refers to something named before."""
 
@@ -231,7 +196,9 @@ class Figures:
     @cached_property
     def _scales(self) -> set[float]:
         found = (next(it for it in its if it) for its in _SCALED.findall(self.text))
-        return {_SCALES[it.casefold().rstrip("s")[:8]] for it in found}
+        return {
+            _SCALES[re.sub("thousands?", "k", it.casefold())[:1].replace("b", "bn")] for it in found
+        }
 
     def _is_hour(self, said: Quantity, text: str) -> bool:
         """Whether it is a time of day, such as "until 6", that the page has."""

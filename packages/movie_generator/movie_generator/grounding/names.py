@@ -19,7 +19,7 @@ from movie_generator.grounding.folding import without_accents
 from movie_generator.grounding.language import is_caseless
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import units
-from movie_generator.grounding.words import WORDS
+from movie_generator.grounding.words import WORDS, patterns
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _TITLES = frozenset(WORDS["names"]["titles"].split())
@@ -33,22 +33,15 @@ _SHAPES = frozenset(WORDS["names"]["shapes"].split())
 _NO_GERMAN_NAME = frozenset(WORDS["names"]["no_german"].split())
 _WITHOUT_CASES = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 """Languages whose names keep their form."""
-_MONEY = re.compile(
-    r" (?:dollars?|cents?|pounds?|pence|francs?|kron\w+|crowns?|pesos?|rupees?|reais|lira|"
-    r"yen|won)\b"
-)
-"""What has a country before it is checked with its number."""
+_PATTERNS = patterns("names")
+_MONEY = _PATTERNS["money"]
 _INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
 _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
 _DEMONYM = re.compile(r"(?:[ao]ise?s?|ien(?:ne)?s?|ens[ei]s?|es[ae]s?|[ae]ñ[oa]s?|an[oa]s?)$")
 """Of a place, in lower case: lyonnaise."""
 _PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
-_ADDRESSED = re.compile(
-    r"([\u3400-\u9fff々]{1,6}[\u3041-\u3096]{0,4}|[\u30a1-\u30ffー・]{2,20})(?=さん|氏|博士|教授|社長|先生|監督|選手|首相|大統領|市長|知事|会長|女史|記者)"
-)
-_NO_NAME_BEFORE = re.compile(
-    r"(?:同|両|副|元|前|現|故|各|某)$|^(?:お客|皆|母|父|奥|お|同|両|副|元|前|現|各|患者|住民|医|女|男|彼|諸|女性|男性)$"
-)
+_ADDRESSED = _PATTERNS["addressed"]
+_NO_NAME_BEFORE = _PATTERNS["no_name_before"]
 _LONGEST_NAME = 8
 """Words that may have initials."""
 _HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from text_to_num import find_numbers
 
-from movie_generator.grounding.words import WORDS
+from movie_generator.grounding.words import WORDS, patterns
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
 _KNOWN = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
@@ -31,41 +31,19 @@ _PIECE = re.compile(
     r"(?:kilo)?met(?:re|er)|lit(?:re|er)|million|billion)\b)",
     re.IGNORECASE,
 )
-_SHORT_HUNDRED = re.compile(
-    r"\b(one|two|three|four|five|six|seven|eight|nine)[- ](?=(?:sixty|seventy|eighty|ninety)\b)",
-    re.IGNORECASE,
-)
-"""One-sixty; one-thirty may be a time."""
-_PRICE = re.compile(
-    r"\b(\d+) (euros?|dollars?|pounds?|livres|pesos|libras|francs?)"
-    r"(?: (?:con )?(\d{2})|"
-    r",? (?:and|und|et|con|y) (\d{2}) (?:cents?|centimes|céntimos|pence))(?![\d.,]\d)\b",
-    re.IGNORECASE,
-)
+_PATTERNS = patterns("numerals")
+_SHORT_HUNDRED = _PATTERNS["short_hundred"]
+_PRICE = _PATTERNS["price"]
 _HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
-_ONE = re.compile(
-    r"\b(?:an?|une?|one|ein) (euro|dollar|pound|livre|peso|libra|franc)"
-    r" (?:con |et |and )?(\d{2})\b",
-    re.IGNORECASE,
-)
+_ONE = _PATTERNS["one"]
 _PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
 _AND_A_HALF = re.compile(r" (?:and|&) a (?:(half)|quarter)\b", re.IGNORECASE)
 _WITH_HALF = re.compile(r"\b(\d+|one)( [a-z]+)? ([§¶])", re.IGNORECASE)
-_HALVES = re.compile(
-    r"(?<![\d.,])(\d+) (?!heures?\b)([^\W\d_]+) (?:y medi[oa]|et demie?|e mezz[oa]|e mei[oa])\b",
-    re.IGNORECASE,
-)
-_ROMAN_CENTURY = re.compile(
-    r"\b([XVI]+)(?:e|ème|er)? si[èe]cles?\b|\b([XVI]+) secolo\b|"
-    r"\b(?:siglo|secolo|século) ([XVI]+)\b"
-)
+_HALVES = _PATTERNS["halves"]
+_ROMAN_CENTURY = _PATTERNS["roman_century"]
 _ROMAN = {"X": 10, "V": 5, "I": 1}
 _DOZEN = re.compile(r"\b(half a|a|two|three|four|five) dozen\b", re.IGNORECASE)
-_DECADE = re.compile(
-    r"\b(sixteen|seventeen|eighteen|nineteen)[ -]"
-    r"(twen|thir|for|fif|six|seven|eigh|nine)ties\b",
-    re.IGNORECASE,
-)
+_DECADE = _PATTERNS["decade"]
 _CENTURIES = ("sixteen", "seventeen", "eighteen", "nineteen")
 _TENS = ("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine")
 _KANJI_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")} | {
@@ -73,12 +51,8 @@ _KANJI_DIGITS = {character: value for value, character in enumerate("〇一二�
 }
 _KANJI_SCALES = {"十": 10, "百": 100, "千": 1000}
 _KANJI_MYRIADS = {"万": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
-_KANJI = re.compile(
-    r"(?:\d[\d,]*(?:\.\d+)?)?[〇零一二三四五六七八九十百千万億亿兆](?:[\d,.]*[〇零一二三四五六七八九十百千万億亿兆\d])*"
-)
-_COUNTERS = re.compile(
-    r"\s?(?:[年月日時分秒人名つ個台本枚回番歳円倍割%度件社階頭匹軒戸冊杯位世]|[かカヶ][国月所]|週間|メートル|キロ|トン|ドル|ユーロ|パーセント|平方|立方)"
-)
+_KANJI = _PATTERNS["kanji"]
+_COUNTERS = _PATTERNS["counters"]
 
 
 _SAYINGS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["sayings"].items()}
@@ -187,17 +161,7 @@ def _closes_year(between: str, number: int) -> bool:
 
 
 _SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})
-_CLOCKS = {
-    language: re.compile(pattern, re.IGNORECASE)
-    for language, pattern in {
-        "en": r"\b(?:(?P<half>half past)|(?:a )?quarter (?:past|(?P<to>to))"
-        r"|(?<![\d.,])(?P<minutes>5|10|20|25)(?:(?: minutes)? past|(?P<before> minutes to)))"
-        r" (?P<hour>\d{1,2})\b",
-        "de": r"\b(?:(?P<half>(?P<to>halb))|viertel (?:nach|(?P<before>vor))) (?P<hour>\d{1,2})\b",
-        "fr": r"\b(?P<hour>\d{1,2}) heures (?:(?P<half>et demie)|et quart|(?P<to>moins le quart))",
-        "es": r"\blas (?P<hour>\d{1,2}) (?:(?P<half>y media)|y cuarto|(?P<to>menos cuarto))\b",
-    }.items()
-}
+_CLOCKS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["clocks"].items()}
 
 
 def _time(found: re.Match[str]) -> str:

@@ -17,6 +17,7 @@ from movie_generator.grounding.units import (
     sign_units,
     units,
 )
+from movie_generator.grounding.words import WORDS, patterns
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?"
@@ -25,51 +26,19 @@ _NUMBER = re.compile(
 )
 _COMMAS_BETWEEN_THOUSANDS = {("en",), ("ja",), ("zh",)}
 """Languages in which 31,000 is not a decimal fraction."""
-_NAMES = {
-    100: "hundred",
-    1e3: "thousand|thousands|k|tausend|mille|mil",
-    1e5: "lakh|lakhs|lac",
-    1e6: (
-        "million|millions|m|mn|millionen|mio.|mio|millón|millones|milhão|milhões|milione|"
-        "milioni|miljoen"
-    ),
-    1e7: "crore|crores",
-    1e9: (
-        "billion|billions|bn|milliarde|milliarden|mrd.|mrd|milliard|milliards|"
-        "mil millones|miliardo|miliardi|miljard|bilhão|bilhões|mil milhões"
-    ),
-    1e12: "trillion|tn|billionen|billones|trilhões|biljoen",
+_SCALES = {
+    name: float(value) for value, names in WORDS["scales"].items() for name in names.split("|")
 }
-_SCALES = {name: value for value, names in _NAMES.items() for name in names.split("|")}
 _SCALE = re.compile(
     rf"[ -]?(?:de )?({'|'.join(map(re.escape, sorted(_SCALES, key=len, reverse=True)))})(?![^\W_])",
     re.IGNORECASE,
 )
 _SMALL = {"k", "m", "mn", "bn", "tn"}
-_APPROXIMATE = re.compile(
-    r"\b(about|around|roughly|approximately|nearly|almost|some|close to|over|more than|"
-    r"well over|under|less than|"
-    r"just over|just under|fewer than|at least|up to|upwards of|circa|ca\.?|etwa|"
-    r"rund|fast|knapp|gut|über|mehr als|"
-    r"unter|weniger als|höchstens|mindestens|bis zu|moins de|au moins|menos de|al menos|meno di|"
-    r"environ|presque|près de|plus de|unos|unas|casi|más de|cerca de|"
-    r"circa|quasi|oltre|quase|mais de|ongeveer|bijna|meer dan)"
-    r"[ ]?(?:a |the |than )?[$€£¥]?$|(約|およそ|ほぼ|近く)$",
-    re.IGNORECASE,
-)
-_APPROXIMATE_BEHIND = re.compile(
-    r"[^\d\s、。]{0,3}?(?:以上|余り|あまり|超|強|近く|弱|足らず|未満|ほど|くらい|ぐらい|程度|前後)"
-)
-_AT_LEAST = re.compile(
-    r"^(?:over|more than|well over|just over|at least|upwards of|gut|über|mehr als|mindestens|"
-    r"plus de|au moins|más de|al menos|oltre|mais de|meer dan)\b",
-    re.IGNORECASE,
-)
-_AT_MOST = re.compile(
-    r"^(?:nearly|almost|under|less than|just under|fewer than|fast|knapp|unter|weniger als|"
-    r"höchstens|bis zu|presque|près de|moins de|casi|menos de|meno di|quasi|quase|bijna)\b",
-    re.IGNORECASE,
-)
+_PATTERNS = patterns("quantities")
+_APPROXIMATE = _PATTERNS["approximate"]
+_APPROXIMATE_BEHIND = _PATTERNS["approximate_behind"]
+_AT_LEAST = _PATTERNS["at_least"]
+_AT_MOST = _PATTERNS["at_most"]
 _ROUNDED = 0.25
 """How far "about" may reach, as a part of the page's number."""
 _HALF = 50
@@ -77,21 +46,14 @@ _CLAUSE_END = re.compile(r"[.;:!?,\n|](?!\d)")
 _SENTENCE_END = re.compile(r"[.;:!?\n](?!\d)")
 _RANGE = re.compile(r"(?:\s?-\s?| (?:to|and|or|bis|und|à|et|a|y) )(\d+(?:[.,]\d+)?)")
 """What makes ``3-4 days`` say that the three are days, too."""
-_WORD = re.compile(
-    r"[ -]?(?:of (?:the |its |these |those |their )?(?:[^\W\d_]+'s )?(?:\d[\d,.]* )?|the )?"
-    r"([^\W\d_]+)(?:[ -]([^\W\d_]+))?"
-)
+_WORD = _PATTERNS["word"]
 
 
 _LEAST_SCALE = 1000
 _HOUR, _MINUTE = "duration-hour", "duration-minute"
 _AND = re.compile(r",? ?(?:and |und |et |y )?")
 _CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])")
-_COMPOUND = re.compile(
-    r" [A-ZÄÖÜ][a-zäöüß]+"
-    r"(stunden?|minuten?|tagen?|monaten?|jahren?|metern?|kilometern?|tonnen?|litern?)\b"
-)
-"""Such as Arbeitsstunden."""
+_COMPOUND = _PATTERNS["compound"]
 _JOINT = re.compile(r" (?:de |d'|di |do |da )")
 """Between a scale and what it counts: 5 millones de euros, 5 millions d'euros."""
 _BETWEEN = re.compile(r"[ -]([a-zà-ÿ]{3,})(?=[ -][^\W\d_])")

@@ -1,5 +1,6 @@
-"""The lists of words and units that the check goes by; they are kept as data."""
+"""The words, units and regular expressions that the check goes by; they are kept as data."""
 
+import re
 import tomllib
 from importlib.resources import files
 from typing import Any
@@ -11,3 +12,8 @@ def _data(name: str) -> dict[str, Any]:
 
 WORDS = _data("words.toml")
 UNITS = _data("units.toml")
+
+
+def patterns(name: str) -> dict[str, re.Pattern[str]]:
+    """Return the regular expressions of one module, by their names."""
+    return {key: re.compile("".join(parts)) for key, parts in WORDS["patterns"][name].items()}

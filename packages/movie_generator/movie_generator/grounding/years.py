@@ -7,23 +7,12 @@ from functools import cached_property
 
 from movie_generator.grounding.dates import Moment
 from movie_generator.grounding.quantities import Quantity, same
+from movie_generator.grounding.words import patterns
 
-_CENTURY = re.compile(
-    r"(?<![\d.,])(\d{1,2})(?:(?:th|st|nd|rd)?[ -]{0,2}(?:century|siècle|siglo|secolo|século)|"
-    r"(?:th|st|nd|rd)[ -]{0,2}centuries)\b|"
-    r"(\d{1,2})世紀|\b(\d{1,2})\. jahrhundert",
-    re.IGNORECASE,
-)
-_DECADE = re.compile(
-    r"\b(1\d|20)?(\d0)(?:'?s|er)\b|\b(1\d|20)(\d0)年代"
-    r"|(?:années|años|anni) (1\d|20)?(\d0)\b",
-    re.IGNORECASE,
-)
-_LATER = re.compile(
-    r"\b(?:later|after|earlier|before|afterwards|apart|between|for|over|nach|später|lang|"
-    r"après|plus tard|pendant|durant|después|durante|hacía|tras)\b|後|ぶり",
-    re.IGNORECASE,
-)
+_PATTERNS = patterns("years")
+_CENTURY = _PATTERNS["century"]
+_DECADE = _PATTERNS["decade"]
+_LATER = _PATTERNS["later"]
 _YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
 _REACH = 300
 """Characters."""
