@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
+from game_interface.engines.confinement import started_confined
 from game_interface.errors import EngineError, EngineUnavailableError
 from mcp_ghost.servers import reaper
 from mcp_ghost.text import one_line
@@ -118,6 +119,8 @@ class Interpreter:
             resource.RLIMIT_CORE: 0,
         }
         self._command = [str(path)]
+        beside = path.parent  # where libraries of a build of one's own may lie
+        self._readable = [path] if beside in (home := Path.home(), *home.parents) else [beside]
         if not hasattr(resource, "prlimit"):
             numbers = (str(processor), str(FILE_BYTES // 512))
             self._command = ["/bin/sh", "-c", _LIMITED, *numbers, str(path)]
@@ -147,8 +150,9 @@ class Interpreter:
     def _output(self, arguments: Sequence[str], folder: str, event: bytes) -> bytes:
         complaints = Path(folder, "complaints")
         with complaints.open("wb") as stderr:
-            try:
-                process = subprocess.Popen(
+
+            def start() -> subprocess.Popen[bytes]:
+                return subprocess.Popen(
                     [*self._command, *arguments],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -157,6 +161,9 @@ class Interpreter:
                     env=_ENVIRONMENT,
                     start_new_session=True,  # Ctrl-C is for the program, which then ends this one
                 )
+
+            try:
+                process = started_confined(start, Path(folder), self._readable)
             except OSError as error:
                 raise self._not_started(str(error)) from error
         assert process.stdin and process.stdout  # noqa: S101, PT018  asked for above

@@ -15,14 +15,17 @@ import re
 import resource
 import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+import jericho
 from jericho import FrotzEnv
 
+from game_interface.engines.confinement import confine
 from game_interface.engines.engine import without_prompt
 from game_interface.engines.jericho_engine import MEMORY_BYTES
 
@@ -125,6 +128,10 @@ if __name__ == "__main__":
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the library prints is no answer
     own = sys.argv[1]
     os.chdir(own)  # where stories may write what they like
+    tempfile.tempdir = own
+    # Python's libraries and Jericho's, as parts of both are loaded only when they are used.
+    libraries = [Path(str(it.__file__)).parent for it in (os, jericho)]
+    confine(Path(own), libraries, may_remove=True)
     try:
         _serve(own, own_stdout)
     finally:  # where the program was killed, nobody else does it

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,10 +125,11 @@ def test_closing_twice_does_no_harm(engine: EngineName) -> None:
         {"frames": 10**6},
         {"frames": 900},
         {"opcode": 10**6},
+        {"stack": b"\xff" * 2048},
     ],
 )
 def test_a_state_that_leads_out_of_the_interpreters_memory_never_reaches_it(
-    changed: dict[str, int],
+    changed: dict[str, Any],
 ) -> None:
     image = find_story("bundled").require_image("Jericho")
     engine = JerichoEngine(image, 10.0)
@@ -135,9 +137,10 @@ def test_a_state_that_leads_out_of_the_interpreters_memory_never_reaches_it(
         state = engine.step(engine.start(1).state, "look").state
         text, _, data = state.partition(b"\n")
         head = json.loads(text)
-        head["rest"] |= changed
+        stack = changed.get("stack", data[-2048:])
+        head["rest"] |= {name: it for name, it in changed.items() if name != "stack"}
         with pytest.raises(EngineError, match=r"out of the|outside of it"):
-            engine.step(json.dumps(head).encode() + b"\n" + data, "look")
+            engine.step(json.dumps(head).encode() + b"\n" + data[:-2048] + stack, "look")
         assert "Landing Stage" in engine.step(state, "look").text
     finally:
         engine.close()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,11 +15,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from game_interface import Game, open_game
-from game_interface.engines import interpreter
+from game_interface.engines import confinement, interpreter
+from game_interface.engines.confinement import started_confined
 from game_interface.engines.interpreter import Interpreter, find_interpreter
 from game_interface.errors import EngineError, EngineUnavailableError
 from mcp_ghost.servers import reaper
@@ -141,6 +146,107 @@ def test_an_interpreter_gets_nothing_of_the_users_environment(
     monkeypatch.setenv("BOCFEL_PATCH_FILE", "/nowhere")
     said = Interpreter(Path("/usr/bin/env"), 5).run([], {}, b"").output.decode()
     assert set(said.split()) == {"BOCFEL_AUTOSAVE_DIRECTORY=.", "HOME=/dev/null"}
+
+
+DEEDS = """
+import json, os, socket, sys
+def tried(deed):
+    try:
+        return deed() is None
+    except OSError:
+        return False
+print(json.dumps({
+    "socket": tried(lambda: socket.socket().close()),
+    "local socket": tried(lambda: socket.socket(socket.AF_UNIX).close()),
+    "a file": tried(lambda: open(sys.argv[1]).close()),
+    "home": tried(lambda: os.scandir(sys.argv[2]).close()),
+    "a process": tried(lambda: open(f"/proc/{os.getppid()}/environ").close()),
+    "a signal": tried(lambda: os.kill(os.getppid(), 0)),
+    "another folder": tried(lambda: open(sys.argv[1] + "x", "w").close()),
+    "its folder": tried(lambda: open("mine", "w").close()),
+    "variables": sorted({*os.environ} - {"LC_CTYPE"}),
+}))
+"""
+confined_only = pytest.mark.skipif(
+    not confinement._landlock_version() or not confinement._refusing_sockets(),
+    reason="this kernel has no Landlock, or no filter for sockets is known here",
+)
+
+
+@confined_only
+def test_an_interpreter_has_no_network_no_files_of_the_users_and_none_of_their_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOVIE_DATABASE_URL", "postgresql://me:secret@db/x")
+    secret = tmp_path / "secret"
+    secret.write_text("a key")
+    python = Interpreter(Path(sys.base_prefix, "bin", "python3"), FOREVER)
+    python._readable = [Path(sys.base_prefix)]
+    arguments = ["-ISc", DEEDS, str(secret), str(Path.home())]
+    did = json.loads(python.run(arguments, {}, b"").output)
+    assert did.pop("variables") == ["BOCFEL_AUTOSAVE_DIRECTORY", "HOME"]
+    assert [deed for deed, was_done in did.items() if was_done] == ["its folder"]
+    with socket.socket():  # of this program: it is free as before
+        assert secret.read_text() == "a key"
+
+
+@confined_only
+@needs_jericho
+def test_jerichos_process_is_confined_and_gets_none_of_the_users_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MOVIE_DATABASE_URL", "postgresql://me:secret@db/x")
+    with open_game("bundled", engine="jericho") as game:
+        game.start()
+        process = Path(f"/proc/{game._engine._process._process.pid}")  # type: ignore[attr-defined]
+        assert "Seccomp:\t2\n" in (process / "status").read_text()
+        assert b"secret" not in (process / "environ").read_bytes()
+
+
+def test_where_a_kernel_cannot_confine_that_is_logged_once_and_games_are_played(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    asked = (confinement._landlock_version, confinement._refusing_sockets, confinement._tell)
+    for cached in asked:
+        cached.cache_clear()
+    try:
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(
+                confinement, "_libc", Mock(**{"return_value.syscall.return_value": -1})
+            )
+            elsewhere.setattr(confinement, "_SOCKET", {})
+            ran = [Interpreter(Path("/bin/echo"), FOREVER).run(["x"], {}, b"") for _ in range(2)]
+        assert [it.output for it in ran] == [b"x\n", b"x\n"]
+        said = [it.getMessage() for it in caplog.records if it.name == confinement.__name__]
+        assert said == [
+            "On this system, an interpreter can read your files (the kernel has no Landlock).",
+            "On this system, an interpreter can use the network (there is no filter for it).",
+        ]
+    finally:
+        for cached in asked:
+            cached.cache_clear()
+
+
+@linux_only
+def test_a_start_that_is_interrupted_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    join = threading.Thread.join
+
+    def interrupted(thread: threading.Thread) -> None:
+        monkeypatch.setattr(threading.Thread, "join", join)
+        raise KeyboardInterrupt
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(["/bin/sleep", "60"]))
+        return started[0]
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        started_confined(start, tmp_path, [])
+    assert started[0].returncode == -signal.SIGKILL
 
 
 @contextmanager
