@@ -10,7 +10,6 @@ from __future__ import annotations
 import ipaddress
 from contextlib import suppress
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import httpx2
 
@@ -53,7 +52,7 @@ class IssuerPolicy(AddressPolicy):
     def __init__(self, url: str, issuer: str | None = None) -> None:
         """``url`` is that of the MCP server; its user trusts the host of ``issuer``, too."""
         self._url = httpx2.URL(url)
-        self._issuer = urlsplit(issuer or "").hostname
+        self._issuer = httpx2.URL(issuer).host if issuer else None
         self._is_proxied = proxy_of(url) is not None
         self._own: Range | None = None
 
