@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from movie_generator.grounding.dates import Moment, moments
-from movie_generator.grounding.figures import Figures
+from movie_generator.grounding.figures import Figures, Years
 from movie_generator.grounding.folding import Folded, bare, fold, folded
 from movie_generator.grounding.language import is_caseless, language_of, languages_in
 from movie_generator.grounding.names import Words, unknown_names, words_of
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import with_codes
 from movie_generator.grounding.words import patterns
-from movie_generator.grounding.years import Years
 
 _QUOTED = re.compile(
     r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000}|[\u3400-\u9fff\u30a1-\u30faー]{2,5})」|(?<![^\s(])'(?!\d\d\b)([^']{12,600})'(?![^\W\d_])"

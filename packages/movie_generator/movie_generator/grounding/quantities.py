@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from movie_generator.grounding.language import is_small
-from movie_generator.grounding.signs import ABOVE, BELOW, OPEN, sign
 from movie_generator.grounding.units import (
     DEGREES,
     PARTS,
@@ -58,6 +57,25 @@ _JOINT = re.compile(r" (?:de |d'|di |do |da )")
 """Between a scale and what it counts: 5 millones de euros, 5 millions d'euros."""
 _BETWEEN = re.compile(r"[ -]([a-zà-ÿ]{3,})(?=[ -][^\W\d_])")
 """A word between a number and its unit: 31 lane miles, 4 whole minutes."""
+BELOW, OPEN, ABOVE = -1, 0, 1
+"""Where a number lies, as seen from zero. A dash before it may be a minus; it may also join a
+range, introduce an item, interrupt a sentence, or belong to a name. Where that is not certain, the
+sign is open, and nothing contradicts it."""
+_MINUS = re.compile(r"(?<![\w/-])minus $|(?:マイナス|氷点下|零下) ?$", re.IGNORECASE)
+_MINUS_OF_DEGREES = re.compile(r"(?<![\w/-])(?:negative|moins|menos|meno) $", re.IGNORECASE)
+"""Words that mean something else before other numbers: tested negative 12 times."""
+_SIGNS = patterns("signs")
+_NO_MINUS = _SIGNS["no_minus"]
+_BELOW_ZERO = _SIGNS["below_zero"]
+_IN_RANGE = re.compile(r"(?:[\d°%²³+/.,]|° ?[cf]|\b(?:degrees?|grad))\s*$", re.IGNORECASE)
+"""What a dash joins to what follows: 10 °C -12 °C."""
+_BEFORE_MINUS = re.compile(r"(?:^|[\s(\[{\"':;|=<>~])$")
+_DASH = re.compile(r"-\s?$|\bmin $")
+"""Also the Dutch minus, which elsewhere is a minimum."""
+_FROM_BELOW = _SIGNS["from_below"]
+_DOUBTFUL = _SIGNS["doubtful"]
+_LOOKED_BEFORE, _LOOKED_BEHIND = 60, 40
+"""Characters that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -284,3 +302,30 @@ def _step(value: float, quantity: Quantity) -> float:
     if value % 1 == 1 / 2 or value in (1 / 4, 3 / 4):
         return min(value, 1) / 4  # almost one and a half
     return float(10 ** (math.floor(math.log10(abs(value))) - max(quantity.digits, 1) + 1))
+
+
+def zeros(text: str) -> Iterator[range]:
+    """Where a folded text says ``below 0``: what counts is the number before."""
+    for found in _BELOW_ZERO.finditer(text):
+        if found[0].endswith("0"):
+            yield range(found.end() - 1, found.end())
+
+
+def sign(text: str, start: int, end: int, *, of_degrees: bool) -> int:
+    """The sign of the number in a folded text: ``BELOW`` or ``ABOVE`` zero, or ``OPEN``.
+
+    ``text[start:end]`` is the number with what is attached to it: ``-12``.
+    """
+    before = text[max(0, start - _LOOKED_BEFORE) : start]
+    if _BELOW_ZERO.match(text, end):
+        return BELOW
+    minus = _MINUS.search(before) or (of_degrees and _MINUS_OF_DEGREES.search(before))
+    if minus:
+        return OPEN if _NO_MINUS.search(before[: minus.start()]) else BELOW
+    if text[start] == "-":
+        certain = _BEFORE_MINUS.search(before) and not _IN_RANGE.search(before)
+        return BELOW if certain else OPEN
+    around = before + " " + text[end : end + _LOOKED_BEHIND]
+    if _DASH.search(before) or _FROM_BELOW.search(before) or _DOUBTFUL.search(around):
+        return OPEN
+    return ABOVE
