@@ -55,6 +55,7 @@ _CREDIT = re.compile(
     r"[^:.\n]{0,12}:)",
     re.IGNORECASE,
 )
+"""Who made a picture."""
 _LONGEST_CREDIT = 120
 _LONGEST_LABEL, _SHORTEST_TEASER = 30, 25
 """Characters of "Read also:", and of the headline that it leads to."""
@@ -181,7 +182,7 @@ def _said(whole: HtmlElement) -> int:
         for child in waiting.pop():
             texts.add(child.tail)
             names = f"{child.get('id', '')} {child.get('class', '')}".lower()
-            if child.tag != "a" and "comment" not in names:
+            if child.tag not in ("a", "script") and "comment" not in names:
                 texts.add(child.text)
                 waiting.append(child)
     return sum(len(text.strip()) for text in texts if text)
@@ -206,15 +207,14 @@ def _settle_text(tree: HtmlElement) -> None:
             tag.tag = "div" if tag.tag == "figure" else "p"
     for tag in tree.iter("p"):
         tag.attrib.clear()  # a paragraph is what it says, whatever a designer called it
+    data = sum(len(tag.text or "") for tag in tree.iter("script"))
+    is_short = len(tree.text_content()) - data < _SHORT_PAGE  # and may say nothing else
     for tag in [*tree.iter("a")]:
         if (tag.text_content().strip() or "-") in _PERMALINKS:
             tag.drop_tree()
-        elif tag.getnext() is None and (teaser := _teaser_of(tag)) is not None:
+        elif not is_short and tag.getnext() is None and (teaser := _teaser_of(tag)) is not None:
             teaser.drop_tree()
     for tag in [*tree.iter()]:
-        if _CREDIT.match(tag.text or "") and len(tag.text_content()) < _LONGEST_CREDIT:
-            tag.drop_tree()  # of a picture
-            continue
         if tag.tag == "head":
             tag.tag = "div"  # without a <body>, lxml puts what follows into it
         # What trafilatura writes, it unescapes once more.
@@ -222,6 +222,9 @@ def _settle_text(tree: HtmlElement) -> None:
             tag.text = tag.text.replace("&", "&amp;")
         if "&" in (tag.tail or ""):
             tag.tail = tag.tail.replace("&", "&amp;")
+        is_credit = not is_short and _CREDIT.match(tag.text or "")
+        if is_credit and len(tag.text_content()) < _LONGEST_CREDIT:
+            tag.drop_tree()
     length = len(tree.text_content())
     for tag in tree.iter(*_BY_NAME):
         inside = len(tag.text_content())
@@ -239,7 +242,7 @@ def _settle_text(tree: HtmlElement) -> None:
 def _teaser_of(link: HtmlElement) -> HtmlElement | None:
     """Return the paragraph that says no more than which other page to read."""
     paragraph: HtmlElement | None = next(link.iterancestors("p"), None)
-    if paragraph is None:
+    if paragraph is None or paragraph.getparent() is None:  # as of one that was left out
         return None
     title, whole = link.text_content().strip(), paragraph.text_content().strip()
     label = whole.removesuffix(title).rstrip()

@@ -178,6 +178,7 @@ def test_credits_of_pictures_and_links_to_other_articles_are_no_part_of_one(nois
     text = page_from_html(f"<article>{ARTICLE}{noise}{ARTICLE}</article>", URL).text
     assert "Marlow" not in text
     assert text.count("on day 7") == 2
+    assert "Marlow" in page_from_html(noise, URL).text  # a page that says nothing else
 
 
 @pytest.mark.parametrize(
