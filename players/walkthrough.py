@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from game_interface.command_guard import KEY_NAMES, validate_command
 from game_interface.errors import InvalidCommandError
+from mcp_ghost.files import read_regular
 from players.player import Player
 from session.configuration_file import ConfigurationError
 from session.game_state import Decision
@@ -48,7 +49,7 @@ def read_walkthrough(path: Path) -> tuple[str, ...]:
         ConfigurationError: It cannot be read, or holds none.
     """
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [line.strip() for line in read_regular(path).decode().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"The walkthrough {path} cannot be read: {error}") from error
     commands = tuple(line for line in lines if line and not line.startswith("#"))

@@ -15,6 +15,7 @@ from pydantic_settings import DotEnvSettingsSource
 
 from mcp_ghost.env_file import read_env_file
 from mcp_ghost.errors import EnvFileError
+from mcp_ghost.files import read_regular
 from mcp_ghost.text import did_you_mean
 from mcp_ghost.trust import is_plain, may_use
 from session.endpoints import ROLE_KEYS
@@ -87,7 +88,7 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
         ConfigurationError: naming the file, the key and the nearest known one.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_regular(path).decode())
     except FileNotFoundError as error:
         raise ConfigurationError(
             f"No configuration file at {path}: create it or name another."

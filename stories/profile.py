@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from mcp_ghost.files import read_regular
 from stories.errors import StoryFormatError
 from stories.memory import MachineMemory
 
@@ -165,7 +166,7 @@ def read_profile(path: Path) -> Profile:
     from pydantic import ValidationError
 
     try:
-        return _reader().validate_json(path.read_bytes())
+        return _reader().validate_json(read_regular(path))
     except (OSError, ValidationError) as error:
         raise StoryFormatError(f"the story profile {path} cannot be used: {error}") from error
 
@@ -178,7 +179,7 @@ def find_profile(sha256: str, folders: Iterable[Path]) -> Profile | None:
     for folder in folders:
         for path in sorted(folder.glob(f"*{PROFILE_SUFFIX}")):
             try:
-                document = json.loads(path.read_bytes())
+                document = json.loads(read_regular(path))
             except (OSError, ValueError, RecursionError):
                 continue
             if isinstance(document, dict) and document.get("sha256") == sha256:

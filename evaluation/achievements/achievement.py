@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from mcp_ghost.files import read_regular
 from mcp_ghost.text import did_you_mean
 from session.configuration_file import ConfigurationError
 from session.game_state import TurnRecord
@@ -67,7 +68,7 @@ class Achievements:
             ConfigurationError: It cannot be read, or a line is wrong.
         """
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
             lines = data.decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"The achievements {path} cannot be read: {error}") from error

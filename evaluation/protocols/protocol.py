@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, 
 from evaluation.agreement import SECRET
 from evaluation.suites.suite import Suite
 from game_interface import StoryInfo
+from mcp_ghost.files import read_regular
 from mcp_ghost.text import did_you_mean
 from session.configuration_file import ConfigurationError, read_sections
 from session.game_configuration import GameConfiguration
@@ -103,7 +104,7 @@ class Protocol(BaseModel):
         """
         path = SHIPPED.get(name) or Path(name)
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError as error:
             hint = did_you_mean(name, SHIPPED) or f"choose from {', '.join(SHIPPED)}."
             raise ConfigurationError(

@@ -14,6 +14,7 @@ from game_interface import StoryInfo
 from game_interface.catalogue import known_games, sources
 from game_interface.errors import StoryFormatError, StoryNotFoundError
 from game_interface.story import find_story, load_story
+from mcp_ghost.files import read_regular
 from mcp_ghost.text import did_you_mean, one_line
 from session.configuration_file import ConfigurationError
 
@@ -83,7 +84,7 @@ class Suite(BaseModel):
         try:
             if path.is_dir():
                 return cls.model_validate(_of_folder(path))
-            data = path.read_bytes()
+            data = read_regular(path)
             listed = tomllib.loads(data.decode("utf-8"))
             named = {"name": path.stem, "sha256": sha256(data).hexdigest()}
             suite = cls.model_validate({**listed, **named})
@@ -151,7 +152,8 @@ def _of_folder(folder: Path) -> dict[str, Any]:
     Raises:
         ConfigurationError: It holds none.
     """
-    files = [it for it in sorted(folder.iterdir()) if _SUFFIXES.fullmatch(it.suffix)]
+    stories = [it for it in sorted(folder.iterdir()) if _SUFFIXES.fullmatch(it.suffix)]
+    files = [it for it in stories if it.is_file()]
     if not files:
         raise ConfigurationError(f"There is no story file in {folder}.")
     stems = [it.stem for it in files]

@@ -6,9 +6,11 @@ note something under one title at the same time both keep theirs.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import stat
 
 TYPE_CHECKING = False  # typing would double the time that this package takes to import
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class Journal:
             OSError: The file is there, but cannot be read.
         """
         try:
-            with open(self.path, "rb") as file:  # noqa: PTH123 - pathlib costs time to import
+            with open(self.path, "rb", opener=_regular) as file:
                 return list(_parsed(file))
         except FileNotFoundError:
             return []
@@ -83,7 +85,7 @@ def replace(path: str, changes: Iterable[dict[str, Any]]) -> None:
     """
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)  # noqa: PTH103, PTH120
     unfinished = f"{path}.new"
-    with open(unfinished, "wb") as file:  # noqa: PTH123
+    with open(unfinished, "wb", opener=_regular) as file:
         file.writelines(_line(change) for change in changes)
         _to_disk(file)
     os.replace(unfinished, path)  # noqa: PTH105
@@ -92,7 +94,7 @@ def replace(path: str, changes: Iterable[dict[str, Any]]) -> None:
 def _locked(path: str) -> BinaryIO:
     """The file, open, for us alone; not one that was written anew while we waited."""
     while True:
-        file = open(path, "a+b")  # noqa: PTH123, SIM115 - the caller closes it
+        file = open(path, "a+b", opener=_regular)  # noqa: SIM115 - the caller closes it
         fcntl.flock(file, fcntl.LOCK_EX)
         try:
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):  # noqa: PTH116
@@ -100,6 +102,15 @@ def _locked(path: str) -> BinaryIO:
         except FileNotFoundError:
             pass
         file.close()
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a file that others may have made: nothing that waits, and no way out of the folder."""
+    file = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW, 0o600)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "not a regular file", path)
 
 
 def _to_disk(file: BinaryIO) -> None:

@@ -1,11 +1,13 @@
 """A branch: an episode that begins like another one, up to a turn, and then goes its own way."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mcp_ghost.files import open_regular
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE, damaged
 from session.record.folder import NOTES_FILE
@@ -28,7 +30,7 @@ def branch_off(trunk: Path, turn: int, branch: Path) -> None:
     branch.mkdir(parents=True, exist_ok=True)
     whole = branch / f"{EVENTS_FILE}.new"
     whole.write_bytes(b"".join(lines))
-    if (notes := trunk / NOTES_FILE).is_file():
+    if (notes := trunk / NOTES_FILE).is_file() and not notes.is_symlink():
         shutil.copyfile(notes, branch / NOTES_FILE)  # later ones are taken back when it is resumed
     whole.rename(branch / EVENTS_FILE)  # a crash leaves no half of a trunk
 
@@ -45,7 +47,7 @@ def shared_lines(trunk: Path, turn: int, name: str) -> Iterator[bytes]:
         ConfigurationError, EpisodeDamagedError: As from ``branch_off``.
     """
     reached = -1
-    with (trunk / EVENTS_FILE).open("rb") as file:
+    with os.fdopen(open_regular(trunk / EVENTS_FILE), "rb") as file:
         for number, line in enumerate(file, 1):
             fields: dict[str, Any] = {}
             if line.endswith(b"\n"):  # else cut off by a crash, or still being written

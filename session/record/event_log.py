@@ -64,7 +64,7 @@ class EventLog(logging.Handler):
         self._clean: dict[str, bool] = {}
         """Whether there was nothing to blank out in the latest request of each role."""
         length = 0
-        with self.path.open("rb") as file:  # continue from the logged requests
+        with open(self._file, "rb", closefd=False) as file:
             for line in file:
                 if line.endswith(b"\n"):
                     length += len(line)
@@ -144,7 +144,7 @@ def read(folder: Path) -> Iterator[Entry]:
         EpisodeDamagedError: A line cannot be read.
     """
     requests = RequestDeltas()
-    with (folder / EVENTS_FILE).open("rb") as file:
+    with os.fdopen(open_regular(folder / EVENTS_FILE), "rb") as file:
         for number, line in enumerate(file, 1):
             if line.endswith(b"\n"):
                 try:

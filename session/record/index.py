@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from mcp_ghost.files import open_regular
 from session.record.schema import Entry, fields_of, parse
 
 _REMEMBERED = 64
@@ -68,7 +69,7 @@ class LogIndex:
             LogReplacedError: The file was replaced, cut or rewritten.
             OSError: It cannot be read.
         """
-        with self.path.open("rb") as file:
+        with os.fdopen(open_regular(self.path), "rb") as file:
             state = _state(os.fstat(file.fileno()))
             file.seek(self._position - len(self._before))
             replaced = self.state[:2] not in ((), state[:2])
@@ -93,14 +94,14 @@ class LogIndex:
         return self._raw(span).decode(errors="replace")
 
     def _raw(self, span: Span) -> bytes:
-        with self.path.open("rb") as file:
+        with os.fdopen(open_regular(self.path), "rb") as file:
             return os.pread(file.fileno(), span.length, span.offset)
 
 
 def is_being_written(path: Path) -> bool:
     """Tell whether a process holds the log's lock, as the one that plays the episode does."""
     with suppress(OSError):
-        file = os.open(path, os.O_RDONLY)
+        file = open_regular(path)
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

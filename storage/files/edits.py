@@ -7,6 +7,7 @@ import codecs
 import errno
 import hashlib
 import json
+import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcp_ghost.files import open_regular
 from mcp_ghost.redact import Redactor
 from session.knowledge import Claim, ClaimChange, Edits, Evidence
 from storage.files.markdown import (
@@ -85,7 +87,7 @@ def file_bytes(path: Path) -> bytes:
         OSError: It cannot be read, or is too large.
     """
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_regular(path, follow=True), "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return b""

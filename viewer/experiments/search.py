@@ -4,11 +4,13 @@ What is looked through is what the page shows of a turn, as `texts` in `static/s
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from mcp_ghost.files import open_regular
 from mcp_ghost.results import JSONObject
 from session.game_state import TurnRecord
 from session.record.event_log import EVENTS_FILE
@@ -42,7 +44,10 @@ def turns_with(folder: Path, text: str) -> JSONObject:
 def _candidates(log: Path, words: str) -> Iterator[Entry]:
     """Yield turns whose lines have the words, perhaps elsewhere; others are not parsed."""
     needed = [part.encode() for part in _SIMPLE.findall(words)]
-    with suppress(OSError), log.open("rb") as file:  # it may have been removed since
+    with (
+        suppress(OSError),
+        os.fdopen(open_regular(log), "rb") as file,
+    ):  # it may have been removed since
         for raw in file:
             if _TURN not in raw or not raw.endswith(b"\n"):
                 continue

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_ghost.errors import EnvFileError
-from mcp_ghost.files import open_regular
+from mcp_ghost.files import read_regular
 from mcp_ghost.trust import is_plain, may_use
 
 ENV_FILE: Final = Path(".env")
@@ -24,13 +24,12 @@ def read_env_file() -> dict[str, str]:
     Raises:
         EnvFileError: It cannot be read.
     """
-    if not ENV_FILE.exists():
+    if not ENV_FILE.exists() or ENV_FILE.is_dir():  # some keep a virtual environment there
         return {}
     from dotenv import dotenv_values  # few need it
 
     try:
-        with os.fdopen(open_regular(ENV_FILE, follow=True), encoding="utf-8") as file:
-            text = file.read()
+        text = read_regular(ENV_FILE).decode()
         found = dotenv_values(stream=StringIO(text), interpolate=False)
         asked = [name for name, value in found.items() if not is_plain(name, value or "")]
         if may_use(ENV_FILE, {json.dumps(name): "" for name in asked}):

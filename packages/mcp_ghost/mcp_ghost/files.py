@@ -26,6 +26,9 @@ import fcntl
 PRIVATE = 0o600
 """The mode of files that hold prompts, results, tokens, or else what only its owner may read."""
 
+MOST_BYTES = 256 * 1024 * 1024
+"""Of a file that is read as a whole."""
+
 
 def open_regular(
     path: Path, flags: int = os.O_RDONLY, mode: int = PRIVATE, *, follow: bool = False
@@ -44,6 +47,19 @@ def open_regular(
     if stat.S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
+def read_regular(path: Path, *, follow: bool = True) -> bytes:
+    """Return what is in a file that others may have made, and that fits into memory.
+
+    Raises:
+        OSError: It cannot be read, is no regular file, or is too long.
+    """
+    with os.fdopen(open_regular(path, follow=follow), "rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return data
 
 
 def data_folder() -> Path:
@@ -111,7 +127,7 @@ def _remove_abandoned(path: Path) -> None:
     """Remove the unfinished files of programs that were killed: they hold no lock any more."""
     prefix, suffix = _affixes(path)
     for name in path.parent.glob(f"{glob.escape(prefix)}*{suffix}"):
-        with suppress(OSError), name.open("rb") as file:
+        with suppress(OSError), os.fdopen(open_regular(name), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             name.unlink()
 

@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from mcp_ghost.config import problem
-from mcp_ghost.files import write_whole
+from mcp_ghost.files import read_regular, write_whole
 from movie_generator.errors import ScriptError
 from movie_generator.settings import read_yaml
 
@@ -171,7 +171,7 @@ class VideoScript(_Part):
         """
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_regular(path).decode()
             if path.suffix.lower() == ".json":  # YAML refuses characters that JSON allows
                 return cls.model_validate_json(text)
             return cls.model_validate(read_yaml(text))

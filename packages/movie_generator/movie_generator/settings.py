@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mcp_ghost.config import problem
+from mcp_ghost.files import read_regular
 from mcp_ghost.providers.common import WireChoice
 from movie_generator.errors import SettingsError
 from movie_generator.grounding.language import language_name
@@ -120,7 +121,7 @@ _FIELDS: dict[str | int, list[str]] = {
 
 def _read(path: Path) -> object:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise SettingsError(
             f"Configuration not found: {path}. Create it ('{{}}' is enough), or unset CONFIG_PATH."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.cli.flags import PROGRAM, Flags, parse_flags
 from mcp_ghost.cli.program import DONE, FAILED, WRONG_USE, Errors, complain, program
 from mcp_ghost.errors import POSIX_ONLY
+from mcp_ghost.files import read_regular
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.interruption import Interruption
@@ -86,7 +87,7 @@ async def _operation(
 def _schema(path: str) -> dict[str, Any]:
     """The JSON schema in a file."""
     try:
-        schema = json.loads(Path(path).read_text(encoding="utf-8"))
+        schema = json.loads(read_regular(Path(path)))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(schema, dict):

@@ -14,6 +14,7 @@ from mcp_ghost.config.in_process import is_server
 from mcp_ghost.config.server import ServerConfig
 from mcp_ghost.config.variables import workspace_of
 from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
+from mcp_ghost.files import read_regular
 from mcp_ghost.trust import may_use
 
 # An open string or comment goes on to its end, which also bounds the search.
@@ -72,7 +73,7 @@ def may_start(path: Path, *, fails: bool = False) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_regular(path).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise MCPConfigNotFoundError(
             f"MCP configuration not found: {path}. "

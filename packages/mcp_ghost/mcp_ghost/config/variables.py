@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from mcp_ghost.errors import MCPConfigError
+from mcp_ghost.files import read_regular
 
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(
@@ -91,8 +93,8 @@ def read_env_file(path: str, server: str) -> dict[str, str]:
     from dotenv import dotenv_values  # few need it
 
     try:
-        with Path(path).open(encoding="utf-8-sig") as file:
-            found = dotenv_values(stream=file, interpolate=False)
+        text = read_regular(Path(path)).decode("utf-8-sig")
+        found = dotenv_values(stream=StringIO(text), interpolate=False)
     except (OSError, ValueError) as error:
         raise MCPConfigError(
             f"MCP server '{server}': its envFile cannot be read: {error}"
@@ -130,7 +132,7 @@ def _meant(found: re.Match[str], environ: Mapping[str, str], server: str) -> str
 
 def _contents(path: str, server: str) -> str:
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8").strip()
+        return read_regular(Path(path).expanduser()).decode().strip()
     except (OSError, ValueError, RuntimeError) as error:
         raise MCPConfigError(
             f"MCP server '{server}': ${{file:{path}}} cannot be read: {error}"

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from mcp_ghost.config.secrets import secrets_of
 from mcp_ghost.errors import GoldenError
-from mcp_ghost.files import PRIVATE, write_whole
+from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.results import jsonable
 
@@ -41,7 +41,7 @@ def load_golden(path: str | Path) -> Golden:
     """
     path = Path(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(path))
     except FileNotFoundError as error:
         raise GoldenError(f"No golden at {path}. Record it with record_golden().") from error
     except (OSError, ValueError) as error:

@@ -8,7 +8,7 @@ import json
 import os
 from functools import cache
 
-from mcp_ghost.files import PRIVATE, data_folder, write_whole
+from mcp_ghost.files import PRIVATE, data_folder, read_regular, write_whole
 
 
 def seal(*decided: object) -> str:
@@ -29,6 +29,6 @@ def _key() -> bytes:
     try:
         if not path.exists():
             write_whole(path, os.urandom(32), mode=PRIVATE)
-        return path.read_bytes()
+        return read_regular(path)
     except OSError:
         return os.urandom(32)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp_ghost.files import read_regular
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall
 
 VERSION = 1
@@ -77,7 +78,7 @@ class State:
 
 def _read(path: Path) -> Any:  # noqa: ANN401  checked by the caller
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_regular(path))
     except FileNotFoundError as error:
         raise ValueError(f"There is no checkpoint at {path}: no run has begun there.") from error
     except (OSError, ValueError) as error:

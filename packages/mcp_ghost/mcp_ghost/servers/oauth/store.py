@@ -17,7 +17,7 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
-from mcp_ghost.files import PRIVATE, data_folder, write_whole
+from mcp_ghost.files import PRIVATE, data_folder, read_regular, write_whole
 
 if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
@@ -63,7 +63,7 @@ class Store(TokenStorage):
     def read(self) -> None:
         """Look at what is kept now; what cannot be read is as good as nothing."""
         try:
-            self.kept = Kept.model_validate_json(self._path.read_bytes())
+            self.kept = Kept.model_validate_json(read_regular(self._path))
         except (OSError, ValidationError):
             self.kept = Kept(server=self._shown)
 
