@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ STOP_SECONDS = 3.0
 ILLEGAL_INSTRUCTION = (-4, 132, 0xC000001D)  # SIGILL; the same behind a shell; on Windows
 
 _SIGNALS = {it.value: it.name for it in signal.Signals}
-_READY = re.compile(rb'\{"port": (?P<port>\d+)\}\s*$')
+_READY = re.compile(rb'\{"listens": "[^"]+"\}\s*$')
 """What server.py prints; whatever else comes is a library's and means nothing."""
 
 _OPENMP, _OPENMP_PACKAGE = "libgomp.so.1", "cmeel-libomp"
@@ -40,7 +41,8 @@ OnProgress: TypeAlias = Callable[[str, float | None], None]
 class ServerAddress:
     """Where a running model listens, and the key that it asks for."""
 
-    port: int
+    socket: str
+    """The path of a Unix socket, in a folder of this user alone."""
     key: str
 
 
@@ -76,8 +78,8 @@ class LocalModel:
         with self._starting:
             child = self._child
             if child is None or child.ended(within=0):
-                child = self._start(restart=child is not None and child.port is not None)
-            if child.port is not None:
+                child = self._start(restart=child is not None and child.is_ready)
+            if child.is_ready:
                 return child.endpoint(self._start_seconds)
             label = f"Loading {self.settings.title}"
             self.on_progress(label, None)
@@ -126,14 +128,18 @@ class _Child:
     """
 
     def __init__(self, command: list[str]) -> None:
-        self.port: int | None = None  # once it is ready
+        self.is_ready = False
+        self._folder = tempfile.mkdtemp(prefix="zorkgpt-model-")
+        self._socket = f"{self._folder}/model.sock"
         self._key = secrets.token_urlsafe(32)
         self._failure = ""
         self._is_unwanted = False
         self._process: subprocess.Popen[bytes] | None = None
         self._started = threading.Event()
         self._settled = threading.Event()  # it is ready, or it ended before
-        self._keeper = threading.Thread(target=self._keep, args=(command,), daemon=True)
+        self._keeper = threading.Thread(
+            target=self._keep, args=([*command, "--socket", self._socket],), daemon=True
+        )
         self._keeper.start()
         self._started.wait()
 
@@ -152,9 +158,9 @@ class _Child:
         if not self._settled.wait(seconds):
             self.stop()
             raise LocalModelError(f"The embedded model was not ready after {seconds:g} seconds.")
-        if self.port is None:
+        if not self.is_ready:
             raise LocalModelError(self._failure)
-        return ServerAddress(self.port, self._key)
+        return ServerAddress(self._socket, self._key)
 
     def ended(self, *, within: float) -> bool:
         self._keeper.join(within)
@@ -186,13 +192,14 @@ class _Child:
                     self._process = process
                     self._started.set()
                     for line in process.stdout or ():
-                        if self.port is None and (found := _READY.search(line)):
-                            self.port = int(found["port"])
+                        if _READY.search(line):
+                            self.is_ready = True
                             self._settled.set()
             except OSError as error:
                 self._failure = f"The embedded model's process cannot be started: {error}"
             else:
                 self._failure = self._post_mortem(stderr)
+        shutil.rmtree(self._folder, ignore_errors=True)
         self._started.set()
         self._settled.set()
 

@@ -1,8 +1,9 @@
-"""The embedded model's process: the engine's own server on loopback, which dies with its parent.
+"""The embedded model's process: the engine's own server, which dies with its parent.
 
-`python -m local_model.server --model FILE.gguf [--context N] [--threads N]`. The key that callers
-must present is read from the environment, so that it appears in no process list. Once the model is
-loaded, one line of JSON with the port goes to standard output.
+`python -m local_model.server --model FILE.gguf --socket FILE.sock [--context N] [--threads N]`. It
+listens at a Unix socket, in a folder that no other user may open. The key that callers must present
+is read from the environment, so that it appears in no process list. Once the model is loaded, one
+line of JSON goes to standard output.
 """
 
 import argparse
@@ -13,7 +14,6 @@ import signal
 import sys
 import threading
 from typing import Any
-from urllib.parse import urlsplit
 
 from local_model.settings import KEY_VARIABLE
 
@@ -22,6 +22,7 @@ def main() -> None:
     """Serve until the parent ends."""
     parser = argparse.ArgumentParser(prog="python -m local_model.server", description=__doc__)
     parser.add_argument("--model", required=True, help="a GGUF file")
+    parser.add_argument("--socket", required=True, help="where to listen: a name ending in .sock")
     parser.add_argument("--name", default="local", help="the model's name in answers")
     parser.add_argument("--context", type=int, default=4096, help="tokens of prompt and answer")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
@@ -31,7 +32,7 @@ def main() -> None:
         sys.exit(f"Set {KEY_VARIABLE} to the key that callers must present.")
     die_with_parent()
     engine = start_engine(arguments, key)
-    print(json.dumps({"port": urlsplit(engine.listening_address).port}), flush=True)
+    print(json.dumps({"listens": engine.listening_address}), flush=True)
     threading.Event().wait()
 
 
@@ -54,7 +55,7 @@ def die_with_parent() -> None:
 
 
 def start_engine(arguments: argparse.Namespace, key: str) -> Any:  # noqa: ANN401  it has no types
-    """Load the model; what is returned serves it on a port of its own choice while it is kept."""
+    """Load the model; what is returned serves it while it is kept."""
     os.environ["OMP_WAIT_POLICY"] = "passive"  # read when the engine is imported
     import xllamacpp
 
@@ -70,6 +71,7 @@ def start_engine(arguments: argparse.Namespace, key: str) -> Any:  # noqa: ANN40
     params.force_pure_content_parser = True  # the shim reads the answers
     params.verbosity = 1
     params.offline = True
+    params.hostnames = [arguments.socket]
     params.ui = False
     params.api_keys = [key]
     return xllamacpp.Server(params)

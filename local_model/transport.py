@@ -50,8 +50,6 @@ class EmbeddedModelTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, model: LocalModel) -> None:
         self.model = model
-        # A connection that the engine closes just as it is used again would look like its death.
-        self._http = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Return the engine's answer, and to a chat the one in OpenAI's form."""
@@ -68,10 +66,6 @@ class EmbeddedModelTransport(httpx2.AsyncBaseTransport):
         except RequestError as error:
             return httpx2.Response(error.status, json=error.body())
         return httpx2.Response(200, json=answer)
-
-    async def aclose(self) -> None:
-        """Close the connections; the model serves others and ends with the program."""
-        await self._http.aclose()
 
     async def _answer(
         self, request: httpx2.Request, payload: JSONObject | None = None
@@ -92,16 +86,18 @@ class EmbeddedModelTransport(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request, payload: JSONObject | None) -> httpx2.Response:
         endpoint = await asyncio.to_thread(self.model.endpoint)  # it may have to start
-        response = await self._http.handle_async_request(
-            httpx2.Request(
-                request.method,
-                f"http://127.0.0.1:{endpoint.port}{request.url.path}",
-                headers={"Authorization": f"Bearer {endpoint.key}"},
-                json=payload,
-                extensions=request.extensions,
+        # No connection is kept: one that the engine closes as it is used would look like its death.
+        async with httpx2.AsyncHTTPTransport(uds=endpoint.socket) as connection:
+            response = await connection.handle_async_request(
+                httpx2.Request(
+                    request.method,
+                    f"http://localhost{request.url.path}",
+                    headers={"Authorization": f"Bearer {endpoint.key}"},
+                    json=payload,
+                    extensions=request.extensions,
+                )
             )
-        )
-        return httpx2.Response(response.status_code, content=await response.aread())
+            return httpx2.Response(response.status_code, content=await response.aread())
 
 
 def _fields(body: bytes) -> JSONObject:

@@ -191,8 +191,10 @@ def test_no_child_is_left_however_the_parent_ends(way: str, what: str) -> None:
                 os.close(descriptor)
 
 
-def test_the_server_ends_with_its_input() -> None:
+def test_the_server_ends_with_its_input(tmp_path: Path) -> None:
+    socket = str(tmp_path / "model.sock")
     command = [sys.executable, "-m", "local_model.server", "--model", str(find_model(Settings()))]
+    command += ["--socket", socket]
     server = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -203,9 +205,10 @@ def test_the_server_ends_with_its_input() -> None:
     with server:
         assert server.stdout is not None
         assert server.stdin is not None
-        port = json.loads(server.stdout.readline())["port"]
+        assert json.loads(server.stdout.readline()) == {"listens": f"unix://{socket}"}
         headers = {"Authorization": "Bearer made-up"}
-        assert httpx2.get(f"http://127.0.0.1:{port}/health", headers=headers).status_code == 200
+        with httpx2.Client(transport=httpx2.HTTPTransport(uds=socket)) as client:
+            assert client.get("http://localhost/health", headers=headers).status_code == 200
         server.stdin.close()
         try:
             assert server.wait(PATIENCE) == 0
@@ -215,6 +218,7 @@ def test_the_server_ends_with_its_input() -> None:
 
 def test_the_server_does_not_start_without_a_key() -> None:
     command = [sys.executable, "-m", "local_model.server", "--model", "none.gguf"]
+    command += ["--socket", "none.sock"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 1
     assert KEY_VARIABLE in ran.stderr
@@ -279,7 +283,7 @@ KILLED = """
         os.kill(os.getpid(), signal.SIGKILL)
 
     class Server:
-        listening_address = "http://127.0.0.1:4321"
+        listening_address = "unix:///model.sock"
         def __init__(self, _):
             print("a word of a library\\n[]\\nand ", end="")
 """
@@ -292,10 +296,12 @@ def test_a_model_that_is_killed_while_it_loads_is_started_again(
     said: list[str] = []
     model = LocalModel(on_notice=said.append)
     try:
-        assert model.endpoint().port == 4321
+        folder = Path(model.endpoint().socket).parent
+        assert folder.stat().st_mode & 0o777 == 0o700, "nobody else reaches the model"
         assert "starting it again" in said[-1]
     finally:
         model.close()
+    assert not folder.exists()
 
 
 def test_a_model_that_is_killed_twice_while_it_loads_is_not_started_a_third_time(
