@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from mcp_ghost.config import load_servers
 from mcp_ghost.testing import ModelServer
-from tests.support import ROOT
+from tests.support import ROOT, warm
 from tests.support.servers import FAULTY
 from tests.support.servers.over_http import faulty_http
 
@@ -59,15 +58,7 @@ def test_a_configuration_shown_to_users_comes_up_in_a_fresh_process(
         file.write_text(re.sub(r'"https://[^"]*/mcp"', json.dumps(remote.url), text))
         wanted = [name for name, it in load_servers(file).items() if not it.disabled]
         arguments = ["--config", str(file), "--prompt", "Go.", "--base-url", model.base_url]
-        done = subprocess.run(
-            [sys.executable, *command, *arguments],
-            cwd=ROOT,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = warm.run([sys.executable, *command, *arguments], cwd=ROOT, env=env)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["errors"] == [], where

@@ -82,6 +82,13 @@ def test_the_agent_reads_and_the_writer_gets_the_tools_own_text() -> None:  # A1
 
 READER = """\
 import sys
+from tool_server import ToolServer
+schema = {"type": "object", "properties": {"url": {"type": "string"}}}
+tool = {"name": "read", "inputSchema": schema}
+ToolServer("reader", [tool], lambda *call: sys.argv[1]).serve()
+"""
+WRAPPING_READER = """\
+import sys
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("reader")
 @server.tool()
@@ -91,14 +98,14 @@ server.run()
 """
 
 
-def reader(text: str) -> dict[str, Any]:
-    """A server of an SDK that wraps what its tool returns."""
-    entry = {"command": sys.executable, "args": ["-c", READER, text]}
+def reader(text: str, program: str = READER) -> dict[str, Any]:
+    """A server whose tool returns a text."""
+    entry = {"command": sys.executable, "args": ["-c", program, text]}
     return {"mcpServers": {"reader": entry}}
 
 
 def test_a_text_that_a_servers_sdk_wraps_is_the_page_all_the_same() -> None:
-    servers = reader("# Old bridges\n\nStone bridges are old.")
+    servers = reader("# Old bridges\n\nStone bridges are old.", WRAPPING_READER)
     script = agent_script(("read", {"url": URL}), answer=handover(1, title=""))
     _, model = with_agent(script, servers)
     given = written_from(model.requests[-1])
