@@ -14,8 +14,10 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
@@ -60,6 +62,21 @@ __all__ = [
 _PREFIX, _DOTENV = "ZORKGPT_", ".env"
 EngineChoice: TypeAlias = Literal["auto", "jericho"]
 EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho", "gymnasium"]
+
+
+class _Environment(EnvSettingsSource):
+    """The environment; what it does not set is left out before the field's type is looked at."""
+
+    def prepare_field_value(
+        self,
+        field_name: str,
+        field: FieldInfo,
+        value: Any,  # noqa: ANN401  as pydantic-settings declares it
+        value_is_complex: bool,
+    ) -> Any:  # noqa: ANN401
+        if value is None:
+            return None
+        return super().prepare_field_value(field_name, field, value, value_is_complex)
 
 
 class _DotEnvFile(EnvFileSource):
@@ -288,7 +305,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments over environment over .env; a mistyped name in .env is an error."""
-        return init_settings, env_settings, _DotEnvFile(settings_cls)
+        return init_settings, _Environment(settings_cls), _DotEnvFile(settings_cls)
 
     @classmethod
     def from_toml(

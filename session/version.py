@@ -2,6 +2,7 @@
 
 import hashlib
 from functools import cache
+from glob import glob
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
 from importlib.util import find_spec
@@ -42,8 +43,10 @@ def code_digest(modules: tuple[str, ...] = _PLAYING) -> str:
         if spec is None or spec.origin is None:
             raise ModuleNotFoundError(name)
         file = Path(spec.origin)
-        package = spec.submodule_search_locations is not None
-        for source in sorted(file.parent.rglob("*.py")) if package else [file]:
-            inside = source.relative_to(file.parent)
-            digest.update(f"{name}/{inside}\0".encode() + source.read_bytes())
+        sources = [file.name]
+        if spec.submodule_search_locations is not None:
+            # Path.rglob takes twice as long on Python 3.11.
+            sources = sorted(glob("**/*.py", root_dir=file.parent, recursive=True))  # noqa: PTH207
+        for source in sources:
+            digest.update(f"{name}/{source}\0".encode() + (file.parent / source).read_bytes())
     return digest.hexdigest()

@@ -32,12 +32,16 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc or 
 # --- Life and death -------------------------------------------------------------------------------
 
 
-def test_the_model_outlives_the_thread_that_started_it() -> None:
-    model = LocalModel()
-    thread = threading.Thread(target=model.endpoint)
-    thread.start()
-    thread.join(WAIT)
+def test_threads_that_ask_at_once_share_one_child_which_outlives_them() -> None:
+    said: list[str] = []
+    model = LocalModel(on_notice=said.append)
+    threads = [threading.Thread(target=model.endpoint) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT)
     try:
+        assert len(said) == 1
         first = model.pid
         assert first is not None
         assert not model.has_ended(within=0.5)
@@ -45,6 +49,7 @@ def test_the_model_outlives_the_thread_that_started_it() -> None:
         assert model.pid == first
     finally:
         model.close()
+    assert model.pid is None
 
 
 @linux_only
@@ -57,18 +62,6 @@ def test_a_system_without_openmp_is_lent_a_runtime(monkeypatch: pytest.MonkeyPat
     finally:
         model.close()
     assert re.search(r"site-packages/cmeel\.prefix/lib/libgomp\.so\.1$", loaded, re.MULTILINE)
-
-
-def test_threads_that_ask_at_once_share_one_child(notices: list[str]) -> None:
-    said: list[str] = []
-    model = LocalModel(on_notice=said.append)
-    threads = [threading.Thread(target=model.endpoint) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT)
-    model.close()
-    assert len(said) == 1
 
 
 def test_a_killed_child_is_replaced_and_the_request_answered(
@@ -162,7 +155,13 @@ if sys.argv[2] == "raise":
 
 @linux_only
 @pytest.mark.parametrize(
-    ("way", "what"), [("kill", "plain"), ("kill", "fork"), ("end", "plain"), ("end", "raise")]
+    ("way", "what"),
+    [
+        ("kill", "fork"),
+        ("end", "raise"),
+        pytest.param("kill", "plain", marks=pytest.mark.soak),
+        pytest.param("end", "plain", marks=pytest.mark.soak),
+    ],
 )
 def test_no_child_is_left_however_the_parent_ends(way: str, what: str) -> None:
     held, let_go = os.pipe()

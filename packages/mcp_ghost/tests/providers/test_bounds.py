@@ -44,9 +44,9 @@ def chunks(parts: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def bomb() -> bytes:
-    """A quarter of a gigabyte of spaces, packed."""
+    """32 MiB of spaces, packed."""
     packer = zlib.compressobj(9, wbits=31)
-    return b"".join(packer.compress(b" " * 2**20) for _ in range(2**8)) + packer.flush()
+    return b"".join(packer.compress(b" " * 2**20) for _ in range(2**5)) + packer.flush()
 
 
 TRICKLED: dict[str, Callable[[], Iterator[bytes]]] = {
