@@ -35,7 +35,8 @@ STARTED = re.compile(
 )
 """What a test of one unit has nothing to do with: processes, servers, whole episodes."""
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
-PAGES = "tests/viewer/web/pages/"
+TOGETHER = ("tests/viewer/web/pages/", "packages/mcp_ghost/tests/providers/test_sdk")
+"""What shares one worker, and with it a browser, or the providers' SDKs: they start slowly."""
 BY_HAND = ("network", "soak")
 """What runs only when it is asked for."""
 
@@ -64,15 +65,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """A browser takes seconds to start: the pages' tests share one worker, and with it theirs."""
-    return PagesTogether(config, log) if config.getoption("dist") == "loadfile" else None
+    return SomeTogether(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-class PagesTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist is untyped
-    """Hands out files, but all that look at pages as one."""
+class SomeTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist is untyped
+    """Hands out files, but those TOGETHER as one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return PAGES if nodeid.startswith(PAGES) else super()._split_scope(nodeid)
+        scope: str = super()._split_scope(nodeid)
+        return next(filter(nodeid.startswith, TOGETHER), scope)
 
 
 @pytest.hookimpl(wrapper=True)

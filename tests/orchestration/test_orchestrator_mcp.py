@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +19,7 @@ from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason
-from tests.support import PATIENCE, ROOT
+from tests.support import warm
 from tests.support.episodes import read_events
 from tests.support.journal import NAME, Journal
 from tests.support.servers import faulty, is_running, write_config
@@ -202,9 +200,10 @@ def test_between_turns_the_main_thread_is_alone_and_an_episode_has_one_event_loo
 ) -> None:
     """With all that asks a model: player, critic and reflection."""
     code = """
-import asyncio, sys, threading
+import asyncio, sys, threading, warnings
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from session.game_configuration import GameConfiguration
+warnings.simplefilter("error")
 loops, init = [], asyncio.BaseEventLoop.__init__
 def counting(loop):
     loops.append(loop)
@@ -222,14 +221,7 @@ with ZorkOrchestratorV2("alone", config, max_turns_per_episode=3) as orchestrato
 print(len(loops), loops[0].is_closed())
 """
     with ModelServer(thoughtful) as model:
-        run = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code, model.base_url, session],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        run = warm.run([sys.executable, "-c", code, model.base_url, session])
     assert run.stdout == "MainThread\n" * 3 + "1 True\n", run.stderr
     assert len(journal.calls) == 3
     roles = {str(request.messages[0]["content"])[:40] for request in model.requests}

@@ -18,7 +18,6 @@ from storage.episode_knowledge import read_episode
 from tests.support.episodes import answer, played
 from tests.support.games import written
 from tests.support.tiny_story import READ_KEYS, Object, build, say
-from viewer.drawing import draw_scores
 from viewer.episode import Episode
 from viewer.library import Library
 from viewer.show import show_episode
@@ -90,6 +89,8 @@ def test_storage_and_viewer_keep_it_unknown(folder: Path, tmp_path: Path) -> Non
     (group,) = Library(folder.parent).index([episode])["groups"]
     assert group["score"] is None
     assert episode.json()["map"]["rooms"] == []
+    from viewer.drawing import draw_scores  # matplotlib takes a second in every worker
+
     with pytest.raises(ValueError, match="no score to draw"):
         draw_scores([episode.json()], tmp_path / "scores.png")
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import polars as pl
 import pytest
 
 from evaluation.commands.export import EpisodeRow, TurnRow, csv_of, parquet_of
@@ -65,6 +64,8 @@ PANDAS = (
 
 def by_polars(folder: Path, name: str) -> list[Lines]:
     """The lines of a table from each format."""
+    import polars as pl  # takes half a second in every worker
+
     frames = [
         pl.read_csv(folder / f"{name}.csv"),
         pl.read_parquet(folder / f"{name}.parquet"),
@@ -138,6 +139,8 @@ def test_texts_keep_their_lines_and_quotes(
 
 def test_a_column_keeps_its_type_where_nothing_in_it_is_known(tmp_path: Path) -> None:
     (tmp_path / "episodes.parquet").write_bytes(parquet_of(EpisodeRow, []))
+    import polars as pl
+
     frame = pl.read_parquet(tmp_path / "episodes.parquet")
     assert frame.schema["moves"] == pl.Int64
     assert frame.schema["cost"] == pl.Float64
