@@ -4,7 +4,7 @@ import { bdi, clamp, fill, h } from "../dom.js";
 
 const HEIGHT = 14; // pixels of a name
 const TRIES = 4; // to name every room
-const COVERS = 40; // pixels that a name may lie farther off so as not to cover another room
+const COVERS = 14; // pixels that a name may lie farther off so as not to cover another room
 const pen = document.createElement("canvas").getContext("2d");
 
 export class MapNames {

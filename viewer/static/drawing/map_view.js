@@ -19,9 +19,9 @@ cytoscape.warnings(false); // it warns of lines between rooms that overlap; ther
 const TRAIL = 8; // latest steps that are shown as the path
 const READABLE = 0.66; // zoom below which names are hard to read
 const SIGNS = [["both", "there and back"], ["single", "one way so far"], ["random", "at random"], ["stub", "seen, not walked"], ["earlier", "known from earlier episodes"]];
-const LEGIBLE = 13 * READABLE; // pixels of the height of letters, below which they are left out
 const BORDER = 26; // pixels of a level's ground around its rooms
-const CLOSE = 0.8; // zoom where the whole map has no room
+const CLOSE = 0.8; // zoom at which a room is shown that somebody looks for
+const AFAR = 0.42; // zoom where a level has no room: names lie over it then
 
 export class MapView {
   #turn = 0;
@@ -49,8 +49,8 @@ export class MapView {
         filler)),
       h("div", { class: "ground" }, this.canvas, this.names.node, this.card),
       h("div", { class: "map-bar" }, this.rooms = h("details", { class: "room-list", name: "over-map" }, h("summary", {}, "Rooms as a list"), this.list), this.search.node,
-        h("details", { class: "legend", name: "over-map" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path), h("li", {}, `${DOOR} a door`), h("li", {}, `${THINGS} things seen there`))),
-        h("details", { class: "legend", name: "over-map" }, h("summary", {}, "Save"), h("ul", {}, [["SVG", () => this.#save("svg")], ["PNG", () => this.#save("png")], ["PDF, by printing", () => this.#save("pdf")]].map(([name, act]) => h("li", {}, h("button", { type: "button", class: "more", onclick: act }, name)))))),
+        h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path), h("li", {}, `${DOOR} a door`), h("li", {}, `${THINGS} things seen there`))),
+        h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Save"), h("ul", {}, [["SVG", () => this.#save("svg")], ["PNG", () => this.#save("png")], ["PDF, by printing", () => this.#save("pdf")]].map(([name, act]) => h("li", {}, h("button", { type: "button", class: "more", onclick: act }, name)))))),
       h("p", { class: "unseen", id: "map-keys" }, "Arrow keys go from room to room, Enter describes a room, Home goes to the current one."));
     this.#showWhole(false);
   }
@@ -90,9 +90,12 @@ export class MapView {
 
   #save(kind) {
     const name = `map-${this.episode.id}`;
-    if (kind === "png") return save(`${name}.png`, this.graph.png({ full: true, scale: 2, bg: colour("paper"), output: "blob" }), "image/png");
+    this.graph.style(style(1)); // as from close by, with the names in the rooms
+    const picture = kind === "png" && this.graph.png({ full: true, scale: 2, bg: colour("paper"), output: "blob" });
     const drawing = svgOf(this.graph, colour("paper"));
-    if (kind === "svg") save(`${name}.svg`, fileOf(drawing), "image/svg+xml");
+    this.graph.style(style(this.#bold));
+    if (picture) save(`${name}.png`, picture, "image/png");
+    else if (kind === "svg") save(`${name}.svg`, fileOf(drawing), "image/svg+xml");
     else print(drawing);
   }
 
@@ -292,14 +295,14 @@ export class MapView {
     return this.graph.nodes().not(".later");
   }
 
-  /** The player's whole level where it can be read so, else the part around the player. */
+  /** The player's whole level where there is room for it, else the part around the player. */
   #frame() {
     if (this.#byHand || !this.canvas.clientWidth) return this.#keepInSight();
     const here = this.graph.nodes(".here");
     const level = this.#known().filter((it) => here.empty() || it.data("level") === here.data("level"));
     this.graph.fit(level, 28);
     if (this.graph.zoom() > 1.1) this.graph.zoom(1.1), this.graph.center(level);
-    if (this.graph.zoom() < READABLE) this.graph.zoom(CLOSE), this.graph.center(this.graph.nodes(".here"));
+    if (this.graph.zoom() < AFAR) this.graph.zoom(AFAR), this.graph.center(this.graph.nodes(".here"));
   }
 
   #keepInSight() {
@@ -321,15 +324,16 @@ function tool(name, label, press, more = {}) {
   return h("button", { type: "button", class: "plain", "aria-label": label, title: label, onclick: press, ...more }, icon(name));
 }
 
-/** Lines have about the width on the screen that they have at the zoom `READABLE`, however small the map is. */
+/** Lines have about the width on the screen that they have at the zoom `READABLE`, however small the map is; names that are too small are left out. */
 function style(bold) {
   const [ink, soft, line, sheet, accent, mark] = ["ink", "soft", "line", "sheet", "accent", "mark"].map(colour);
+  const afar = bold > 1;
   const tints = ["mark", "line-2", "line-3", "line-5", "line-4", "line-6", "line-7", "line-8"].map(colour);
   return [
-    { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": sheet, "border-width": 1.2 * bold, "border-color": soft, label: "data(label)", color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "text-valign": "center", "text-halign": "center", "min-zoomed-font-size": LEGIBLE, "text-wrap": "wrap", "text-max-width": "data(wrap)" } },
-    { selector: "node[?sheet]", style: { shape: "rectangle", "background-color": (it) => tints[it.data("tint") % tints.length], "background-opacity": 0.1, "border-width": bold, "border-color": line, "text-valign": "top", "text-margin-y": -4, "font-size": 15 * bold, "font-weight": 600, color: soft, events: "no", "z-compound-depth": "bottom" } },
+    { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": sheet, "border-width": 1.2 * bold, "border-color": soft, label: afar ? "" : "data(label)", color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "text-valign": "center", "text-halign": "center", "text-wrap": "wrap", "text-max-width": "data(wrap)" } },
+    { selector: "node[?sheet]", style: { shape: "rectangle", "background-color": (it) => tints[it.data("tint") % tints.length], "background-opacity": 0.1, "border-width": bold, "border-color": line, label: "data(label)", "text-valign": "top", "text-margin-y": -4, "font-size": 15 * bold, "font-weight": 600, color: soft, events: "no", "z-compound-depth": "bottom" } },
     { selector: "node[?stub]", style: { shape: "ellipse", "border-width": bold, events: "no" } },
-    { selector: "edge", style: { width: 1.6 * bold, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: "data(label)", "font-size": 10.5, "min-zoomed-font-size": LEGIBLE, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": 1, "text-background-padding": 2 } },
+    { selector: "edge", style: { width: 1.6 * bold, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: afar ? "" : "data(label)", "font-size": 10.5, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": 1, "text-background-padding": 2 } },
     { selector: "edge[!both]", style: { "target-arrow-shape": "triangle" } },
     { selector: "edge[?stub]", style: { width: 1.1 * bold, "line-style": "dotted", events: "no" } },
     { selector: "edge[?one_way]", style: { "line-style": "dashed", "line-dash-pattern": [7, 4] } },

@@ -9,7 +9,7 @@ const STEP = 3; // percent that an arrow moves a border
 const MIDDLE = matchMedia("(max-width: 72rem)"); // below, the map lies over the side pane
 
 export class Panes {
-  #kept = { story: 45, side: 38, closed: [], ...kept("panes", {}) };
+  #kept = { story: 45, side: 40, closed: [], ...kept("panes", {}) };
 
   /** `filled` is called when a pane begins or ceases to fill the screen. */
   constructor(main, { story, side, charts }, filled) {
