@@ -72,9 +72,9 @@ def _found(source: Source | None, evidence: Evidence) -> Source | None:
 
 
 def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Iterator[Fault]:
-    """What the page does not support; ``language`` is the script's, where its words do not tell."""
+    """What the page does not support; where nobody names the ``language``, the words tell it."""
     texts = (it.text for section in script.sections for it in section.narrations)
-    language = language_of("\n".join(texts)) or language
+    language = language or language_of("\n".join(texts))
     for number, section in enumerate(script.sections):
         for place, narration in enumerate(section.narrations):
             source = narration.source

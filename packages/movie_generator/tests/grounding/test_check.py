@@ -11,6 +11,7 @@ import pytest
 from mcp_ghost.testing import ModelServer
 from movie_generator import VideoScript, generate_script_from_url
 from movie_generator.errors import ScriptError
+from movie_generator.grounding.check import faults
 from movie_generator.grounding.evidence import Evidence
 from tests.support.movie import SCRIPT, script_reply, site, written_from
 
@@ -224,3 +225,14 @@ def test_a_number_is_read_as_its_language_writes_it_and_with_what_it_counts(
         "took 18 months. Of the visitors, 35 % came by train."
     )
     assert (page.unsupported(said, "en") == []) is stands
+
+
+def test_a_script_of_few_words_is_read_in_the_language_that_was_asked_for() -> None:
+    page = Evidence(
+        "En dix ans, le pont, qui est une œuvre du maire, a bougé de 870 mètres au nord."
+    )
+    said = "Le pont a bougé de 870 mètres en dix ans."  # with two small words of Dutch, and one of French
+    sections = [{"title": "Pont", "narrations": [{"text": said, "reading": said}]}]
+    script = VideoScript.model_validate({"title": "", "description": "", "sections": sections})
+    assert [*faults(script, page, "fr")] == []
+    assert [*faults(script, page)] != []
