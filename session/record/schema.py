@@ -186,7 +186,7 @@ Event: TypeAlias = (
 )
 Step: TypeAlias = TurnRecord | FailedTurn | Reflection | Hint
 """What an episode is played again from."""
-_KINDS: Mapping[str, type[BaseModel]] = {
+KINDS: Mapping[str, type[BaseModel]] = {
     "episode_start": EpisodeStart,
     "knowledge_loaded": KnowledgeLoaded,
     "model_call": ModelCall,
@@ -198,8 +198,8 @@ _KINDS: Mapping[str, type[BaseModel]] = {
     "episode_end": EpisodeEnd,
 }
 MOST_DIGITS = 18
-_TYPES = {kind: name for name, kind in _KINDS.items()}
-STEPS = frozenset(_KINDS) - {"model_call"}
+_TYPES = {kind: name for name, kind in KINDS.items()}
+STEPS = frozenset(KINDS) - {"model_call"}
 """Events that change the episode: each is on the disk before the next begins."""
 
 
@@ -223,7 +223,7 @@ def parse(fields: Mapping[str, Any], requests: RequestDeltas | None = None) -> E
         raise ValueError("There is no event_type.")  # noqa: TRY004  of the log, not of the caller
     event: Event = LoggedEvent(event_type, fields)
     if event_type in STEPS:
-        event = _KINDS[event_type].model_validate(fields)  # type: ignore[assignment]  # one of Event
+        event = KINDS[event_type].model_validate(fields)  # type: ignore[assignment]  # one of Event
     elif event_type == "model_call" and requests is not None:
         with suppress(ValueError, KeyError, TypeError):  # no reason to stop the game
             request = requests.taken_in(fields["role"], fields["request"])

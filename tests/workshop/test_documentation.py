@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,8 +19,9 @@ from orchestration.parts import PARTS
 from session.game_configuration import GameConfiguration
 from terminal.flags import parse_flags
 from tests.support import ROOT
-from workshop.documentation import api, settings
-from workshop.documentation.site import ELSEWHERE
+from tests.support.viewing import recorded
+from workshop.documentation import api, schema, settings
+from workshop.documentation.site import ELSEWHERE, on_page_markdown
 
 PAGES = [*(ROOT / name for name in ELSEWHERE), *sorted((ROOT / "docs").glob("*.md"))]
 NOT_OURS = {".venv", "vendor", "data", "prompts", "build", "mutants", "game_files"}
@@ -44,6 +47,36 @@ def test_nothing_public_is_without_a_word() -> None:
     described = api.page()
     assert "### class Ghost" in described
     assert "async def mcp_ghost(" in described
+
+
+def test_the_tables_of_the_log_are_up_to_date() -> None:
+    text = schema.PAGE.read_text(encoding="utf-8")
+    assert text == schema.with_tables(text), (
+        "Write them anew with: uv run python workshop/documentation/schema.py"
+    )
+
+
+def programs_on_the_log(folder: Path) -> list[str]:
+    """What the page shows, on an episode that was played."""
+    played = str(recorded(folder))
+    blocks = [it[2] for it in _FENCED.findall(schema.PAGE.read_text(encoding="utf-8"))]
+    return [it.replace("game_files/episodes/EPISODE", played) for it in blocks]
+
+
+def test_the_log_is_read_as_the_page_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(programs_on_the_log(tmp_path)[1])  # noqa: S102  what the page says
+    assert "read letter" in capsys.readouterr().out
+
+
+@pytest.mark.network
+def test_pandas_reads_the_log_as_the_page_says(tmp_path: Path) -> None:
+    program = programs_on_the_log(tmp_path)[0]
+    called = ("uv", "run", "--no-project", "--with", "pandas", "python", "-c", program)
+    printed = subprocess.run(called, capture_output=True, text=True, check=True, timeout=300).stdout
+    assert "Landing Stage" in printed
+    assert "Reflection" in printed
 
 
 def test_the_tables_of_settings_are_up_to_date_and_have_them_all() -> None:
@@ -77,6 +110,14 @@ def test_every_link_between_files_leads_to_one_and_to_a_heading_in_it(page: Path
         file = page.parent / target if target else page
         assert file.exists(), target
         assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
+
+
+def test_links_of_the_site_lead_from_folder_to_folder() -> None:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="decisions/README.md"))
+    links = "[a](02-one-event-loop-per-episode.md) [b](../glossary.md#games) [c](../../README.md)"
+    assert on_page_markdown(links, page=page) == (
+        "[a](02-one-event-loop-per-episode.md) [b](../glossary.md#games) [c](../index.md)"
+    )
 
 
 def commands() -> Iterator[str]:

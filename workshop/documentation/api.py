@@ -1,4 +1,4 @@
-"""Writes ``docs/api.md``: what other programs may import from ``mcp_ghost``, by its docstrings.
+"""Writes ``docs/api.md``: what other programs may import, by its docstrings.
 
 uv run python workshop/documentation/api.py
 """
@@ -9,15 +9,29 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from mcp_ghost.cli.arguments import Parser
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
-MODULES = ("mcp_ghost", "mcp_ghost.golden", "mcp_ghost.pytest_plugin", "mcp_ghost.testing")
+MODULES = {
+    **dict.fromkeys(("mcp_ghost", "mcp_ghost.golden"), ()),
+    "mcp_ghost.pytest_plugin": ("GoldenRun",),
+    **dict.fromkeys(("mcp_ghost.testing", "movie_generator"), ()),
+    "session.record.event_log": ("read", "EpisodeDamagedError"),
+    "session.record.fold": ("EpisodeFold",),
+    "game_server.environment": ("TextGame",),
+    "evaluation.figures": ("EpisodeFigures",),
+    "evaluation.bootstrap": ("Estimate",),
+}
+"""Module -> its public names; without any, those that it lists itself."""
 _HEAD = """\
-# The API of mcp_ghost
+# The API
 
-Made from the docstrings by `workshop/documentation/api.py`.
-[The reference](../packages/mcp_ghost/docs/reference.md) explains each option.
+Made from the docstrings by `workshop/documentation/api.py`. More is said of
+[mcp_ghost's options](../packages/mcp_ghost/docs/reference.md),
+[scripts](../packages/movie_generator/README.md), [the log's events](event-log.md),
+[environments](doors.md#the-games-as-gymnasium-environments) and [evaluations](evaluation.md).
 """
 
 
@@ -29,7 +43,7 @@ def page() -> str:
 def _module(name: str) -> Iterator[str]:
     module = importlib.import_module(name)
     yield f"## {name}\n"
-    for public in getattr(module, "__all__", ("GoldenRun",)):
+    for public in MODULES[name] or module.__all__:
         value = getattr(module, public)
         if inspect.isclass(value):
             yield from _class(public, value)
@@ -41,7 +55,9 @@ def _class(name: str, value: type) -> Iterator[str]:
     bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
     yield f"### class {name}{f'({bases})' if bases else ''}\n"
     yield f"{_text(value)}\n"
-    if "__init__" in vars(value):
+    if issubclass(value, BaseModel):
+        yield f"```python\n{name}{_signature(value)}\n```\n"
+    elif "__init__" in vars(value):
         yield from _described("####", name, vars(value)["__init__"])
     for attribute, member in vars(value).items():
         if attribute.startswith("_") and attribute != "__call__":
@@ -90,7 +106,10 @@ def _as_written(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def _annotation(annotation: object) -> object:
-    return _Written(annotation) if isinstance(annotation, str) else annotation
+    if annotation is inspect.Signature.empty:
+        return annotation
+    written = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return _Written(re.sub(r"\b(?:[a-z_]\w*\.)+", "", written))
 
 
 class _Written:

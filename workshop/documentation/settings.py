@@ -37,36 +37,36 @@ def with_tables(text: str) -> str:
 
 def tables() -> str:
     """A table for each section of the file, and one for the sampling of all roles."""
-    meanings = _meanings()
+    said = meanings(PlayingSettings, MindSettings, GameConfiguration)
     parts: list[str] = []
     for section, keys in sections(_FIELDS).items():
         if section.endswith("_sampling"):
-            parts += _sampling(meanings) if section == "agent_sampling" else ()
+            parts += _sampling(said) if section == "agent_sampling" else ()
             continue
         parts += [f"### `[tool.zorkgpt.{section}]`\n", _HEADER]
         parts += [
-            f"| `{key}` | {_default(field)} | {_choices(field)}{meanings[field]} |"
+            f"| `{key}` | {_default(field)} | {_choices(field)}{said[field]} |"
             for key, field in keys.items()
         ]
         parts.append("")
     return "\n".join(parts)
 
 
-def _sampling(meanings: Mapping[str, str]) -> Iterator[str]:
+def _sampling(said: Mapping[str, str]) -> Iterator[str]:
     yield f"### {', '.join(f'`[tool.zorkgpt.{role}_sampling]`' for role in ROLES)}\n"
     yield "| key | agent | reflection | critic | meaning |\n|---|---|---|---|---|"
     for key in ROLE_KEYS:
         defaults = " | ".join(_default(f"{role}_{key}") for role in ROLES)
-        yield f"| `{key}` | {defaults} | {_choices(f'agent_{key}')}{meanings[f'agent_{key}']} |"
+        yield f"| `{key}` | {defaults} | {_choices(f'agent_{key}')}{said[f'agent_{key}']} |"
     yield ""
 
 
-def _meanings() -> dict[str, str]:
-    """Field -> the text under it."""
+def meanings(*models: type) -> dict[str, str]:
+    """Field -> the text under it, in the source of ``models``."""
     found: dict[str, str] = {}
-    for model in (PlayingSettings, MindSettings, GameConfiguration):
-        body = _class(model).body
-        for field, under in itertools.pairwise(body):
+    for model in models:
+        (node,) = ast.parse(inspect.getsource(model)).body
+        for field, under in itertools.pairwise(getattr(node, "body", ())):
             match field, under:
                 case (
                     ast.AnnAssign(target=ast.Name(id=name)),
@@ -74,12 +74,6 @@ def _meanings() -> dict[str, str]:
                 ):
                     found[name] = " ".join(text.replace("``", "`").split()).rstrip(".")
     return found
-
-
-def _class(model: type) -> ast.ClassDef:
-    (node,) = ast.parse(inspect.getsource(model)).body
-    assert isinstance(node, ast.ClassDef)  # noqa: S101  for the type checker
-    return node
 
 
 def _default(field: str) -> str:

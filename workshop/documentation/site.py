@@ -4,6 +4,7 @@ A README stays in the folder that it describes, and every link is one between fi
 works in an editor and on a page of the repository. Here each such file gets its place in the site.
 """
 
+import json
 import os.path
 import posixpath
 import re
@@ -21,7 +22,7 @@ ELSEWHERE = {
         f"packages/mcp_ghost/docs/{name}.md": f"mcp_ghost-{name}.md"
         for name in (
             *("servers", "tools", "results", "streaming"),
-            *("approval", "models", "goldens", "reference"),
+            *("approval", "models", "goldens", "reference", "cookbook"),
         )
     },
     "packages/movie_generator/README.md": "movie_generator.md",
@@ -52,6 +53,20 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:  # noqa: ANN
     return _LINK.sub(lambda link: _moved(link, here), markdown)
 
 
+def on_post_build(config: Any) -> None:  # noqa: ANN401
+    """Let the search find each setting by its name, which is a row of a table and no heading."""
+    index = Path(config.site_dir) / "search" / "search_index.json"
+    found = json.loads(index.read_text(encoding="utf-8"))
+    section = ""
+    for line in (ROOT / "docs" / "settings.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("### "):
+            section = re.sub(r"[^\w -]", "", line[4:].lower()).strip().replace(" ", "-")
+        elif row := re.fullmatch(r"\| `(\w+)` \|(.+)\|", line):
+            place = {"location": f"settings.html#{section}", "title": row[1]}
+            found["docs"].append({**place, "text": row[2].replace("|", " ")})
+    index.write_text(json.dumps(found), encoding="utf-8")
+
+
 def _moved(link: re.Match[str], here: str) -> str:
     image, text, target, anchor = link[1], link[2], link[3], link[4] or ""
     if not target:
@@ -59,8 +74,7 @@ def _moved(link: re.Match[str], here: str) -> str:
     source = os.path.normpath(posixpath.join(posixpath.dirname(here), target))
     if not (ROOT / source).exists():
         raise FileNotFoundError(f"{here} links to {target}, which does not exist")
-    if source in ELSEWHERE:
-        return f"{image}[{text}]({ELSEWHERE[source]}{anchor})"
-    if source.startswith("docs/"):
-        return f"{image}[{text}]({source.removeprefix('docs/')}{anchor})"
-    return text
+    if source not in ELSEWHERE and not source.startswith("docs/"):
+        return text
+    moved, page = (ELSEWHERE.get(it, it.removeprefix("docs/")) for it in (source, here))
+    return f"{image}[{text}]({posixpath.relpath(moved, posixpath.dirname(page) or '.')}{anchor})"

@@ -61,7 +61,7 @@ export class Situation {
 }
 
 /** Whose facts these are: the player is told no more than a level allows. */
-const truth = (level) => `As the game’s memory has it${level ? `; the player was told what the level “${level}” allows` : ""}.`;
+const truth = (level) => `From the game’s memory.${level ? ` The player sees only level “${level}”.` : ""}`;
 
 function facts(seen, hints, deaths) {
   const pairs = [["Score", score(seen)], ["Moves", known(seen.moves)], ["Deaths", known(deaths)], ...(hints ? [["Hints", hints]] : [])];

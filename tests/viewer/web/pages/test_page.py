@@ -46,7 +46,7 @@ def test_an_address_shows_its_turn_everywhere(replay: Page) -> None:
     expect(replay.locator(".situation h2")).to_have_text("Office")
     expect(replay.locator('[data-fact="score"] dd')).to_have_text("10 / 100")
     expect(replay.locator("[data-truth]")).to_have_text(
-        "As the game’s memory has it; the player was told what the level “facts” allows."  # noqa: RUF001
+        "From the game’s memory. The player sees only level “facts”."  # noqa: RUF001
     )
     expect(replay.locator(".situation .words").last).to_contain_text("recipe card")
     expect(replay.locator(".caption")).to_contain_text("Turn 15 · score 10")
