@@ -30,6 +30,16 @@ ELSEWHERE = {
     "tests/README.md": "tests.md",
 }
 """File outside docs/ -> its page."""
+_LOOKS = {
+    "viewer/static/icon.svg": "site/icon.svg",
+    **{
+        f"viewer/static/vendor/{font}.woff2": f"site/{font}.woff2"
+        for font in ("literata-latin-wght-normal", "ibm-plex-mono-latin-400-normal")
+    },
+}
+"""What the page of the viewer has, too."""
+_settings: list[dict[str, str]] = []
+"""Each setting, as the search's index has its entries."""
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -37,7 +47,7 @@ def on_files(files: Any, config: Any) -> Any:  # noqa: ANN401  mkdocs is not ins
     """Add the pages that do not lie in docs/."""
     from mkdocs.structure.files import File
 
-    for source, page in ELSEWHERE.items():
+    for source, page in {**ELSEWHERE, **_LOOKS}.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     return files
 
@@ -50,6 +60,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:  # noqa: ANN
     """
     sources = {page: source for source, page in ELSEWHERE.items()}
     here = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    if page.file.src_uri == "settings.md":
+        markdown = _with_anchors(markdown)
     return _LINK.sub(lambda link: _moved(link, here), markdown)
 
 
@@ -57,14 +69,23 @@ def on_post_build(config: Any) -> None:  # noqa: ANN401
     """Let the search find each setting by its name, which is a row of a table and no heading."""
     index = Path(config.site_dir) / "search" / "search_index.json"
     found = json.loads(index.read_text(encoding="utf-8"))
-    section = ""
-    for line in (ROOT / "docs" / "settings.md").read_text(encoding="utf-8").splitlines():
-        if line.startswith("### "):
-            section = re.sub(r"[^\w -]", "", line[4:].lower()).strip().replace(" ", "-")
-        elif row := re.fullmatch(r"\| `(\w+)` \|(.+)\|", line):
-            place = {"location": f"settings.html#{section}", "title": row[1]}
-            found["docs"].append({**place, "text": row[2].replace("|", " ")})
+    found["docs"] += _settings
     index.write_text(json.dumps(found), encoding="utf-8")
+
+
+def _with_anchors(markdown: str) -> str:
+    """Give each row of a setting a place that the search can lead to, and note it for that."""
+    section, lines = "", []
+    for line in markdown.splitlines():
+        if heading := re.match(r"### `\[tool\.zorkgpt\.(\w+)\]`", line):
+            section = heading[1]
+        if row := re.match(r"\| `(\w+)` \|", line):
+            place, text = f"{section}-{row[1]}", re.sub(r"[`|]", " ", line[row.end() :])
+            entry = {"location": f"settings.html#{place}", "title": f"{row[1]} [{section}]"}
+            _settings.append({**entry, "text": text})
+            line = f'| <a id="{place}"></a>{line[2:]}'
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _moved(link: re.Match[str], here: str) -> str:
