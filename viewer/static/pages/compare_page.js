@@ -1,4 +1,4 @@
-// Episodes beside each other: their score lines, their sums, their turns from where they part, and the tree of branches they belong to.
+// Episodes beside each other: their curves, their figures against a baseline, two of them turn by turn, and the tree of branches.
 
 import { ofComparison, ofEpisode } from "../address.js";
 import { Episode, readAligned, readIndex } from "../data.js";
