@@ -130,6 +130,10 @@ def sqlite_path(config: GameConfiguration) -> Path | None:
 
 def _url(config: GameConfiguration) -> URL:
     if path := sqlite_path(config):
+        if path.is_symlink():
+            raise StorageError(
+                f"{path} is a link, which is not followed: name its target in storage_database_url."
+            )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

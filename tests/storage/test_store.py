@@ -34,6 +34,15 @@ def test_nothing_is_carried_over_at_first(tmp_path: Path, url: str | None) -> No
     assert (carried.episodes, carried.memories, carried.claims) == (0, (), ())
 
 
+def test_a_link_in_the_place_of_the_database_is_not_followed(tmp_path: Path) -> None:
+    config = configuration(tmp_path, None)
+    Path(config.workdir).mkdir(exist_ok=True)
+    Path(config.workdir, "knowledge.db").symlink_to(tmp_path / "another.db")
+    with pytest.raises(StorageError, match="is a link, which is not followed"):
+        Store(config)
+    assert not (tmp_path / "another.db").exists()
+
+
 def test_an_episode_hands_on_what_it_learned(tmp_path: Path, url: str | None) -> None:
     episode = LoggedEpisode(tmp_path, "aaaaaa").add(*walk(1, 2, 2), reflection("aaaaaa", 1)).end()
     with Store(configuration(tmp_path, url)) as store:
