@@ -48,10 +48,11 @@ def program(
 
     # Keep what libraries log from coming between the lines shown.
     logging.getLogger().addHandler(logging.NullHandler())
-    # Except for what explains a silence: a server that is being downloaded.
-    explained = logging.StreamHandler()
-    explained.addFilter(lambda _: not logging.getLogger("mcp_ghost").handlers)  # which show all
-    logging.getLogger("mcp_ghost.servers.installers").addHandler(explained)
+    # Except for what nobody else tells of servers: one is being downloaded, gets no keys, hides
+    # something, or has tools that cannot be used.
+    told = logging.StreamHandler()
+    told.addFilter(lambda _: not logging.getLogger("mcp_ghost").handlers)  # which show all
+    logging.getLogger("mcp_ghost.servers").addHandler(told)
     interruption = Interruption()
     interruption.install()
     try:

@@ -89,6 +89,12 @@ def test_the_tools_of_the_servers_are_listed(ghost: Program, tmp_path: Path) -> 
     assert {"name", "description", "parameters", "annotations"} == {*listed[0]}
 
 
+def test_what_servers_do_not_get_is_said_at_the_first_start(ghost: Program) -> None:
+    ghost.env |= {"ANTHROPIC_API_KEY": "k", "LANGFUSE_SECRET_KEY": "k"}
+    said = ghost.run("tools", "--config", "servers.json").stderr
+    assert said.count("MCP servers do not get ANTHROPIC_API_KEY, LANGFUSE_SECRET_KEY, unless") == 1
+
+
 def test_what_is_odd_about_the_choice_of_tools_is_said_beside_the_list(
     ghost: Program, tmp_path: Path
 ) -> None:
