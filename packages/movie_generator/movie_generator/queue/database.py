@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
@@ -134,6 +135,11 @@ def _connect(address: str) -> tuple[Engine, str]:
             raise JobDatabaseError(
                 f"MOVIE_DATABASE_URL names a driver that cannot be used here: write sqlite:// "
                 f"instead of {url.drivername}://."
+            )
+        case "sqlite" if Path(url.database or "").is_symlink():
+            raise JobDatabaseError(
+                f"{url.database} is a link, which is not followed: name its target in "
+                "MOVIE_DATABASE_URL."
             )
         case "sqlite" if url.database and url.database != ":memory:":
             return _sqlite(url.render_as_string(hide_password=False)), name

@@ -318,6 +318,13 @@ def test_a_database_that_cannot_be_used_is_explained(url: str, complaint: str) -
     assert "hunter22" not in str(caught.value)
 
 
+def test_a_link_in_the_place_of_the_database_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "jobs.db").symlink_to(tmp_path / "another.db")
+    with pytest.raises(JobDatabaseError, match="is a link, which is not followed"):
+        JobQueue(f"sqlite:///{tmp_path}/jobs.db")
+    assert not (tmp_path / "another.db").exists()
+
+
 def test_a_file_that_is_not_a_database_is_explained(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_text("not a database " * 100)
     said = r"notes\.db is a file of another kind\. Name another one in MOVIE_DATABASE_URL\.$"
