@@ -31,7 +31,8 @@ class EnvFileSource(DotEnvSettingsSource):
     def _read_env_file(self, file_path: Path) -> dict[str, str | None]:
         """Read what it sets; pydantic's own reader would ask nobody, and expand variables."""
         del file_path
-        return {name.lower(): value for name, value in read_env_file().items() if value}
+        found = read_env_file(self.env_prefix)
+        return {name.lower(): value for name, value in found.items() if value}
 
 
 _WRONG_TYPES = {
@@ -131,7 +132,7 @@ def refuse_unknown_variables(prefix: str, fields: Iterable[str], dotenv: str) ->
         ConfigurationError: naming the variable, where it is, and the nearest known one.
     """
     known = [prefix + name.upper() for name in fields]
-    for source, names in (("the environment", os.environ), (dotenv, _names_in(dotenv))):
+    for source, names in (("the environment", os.environ), (dotenv, _names_in(prefix))):
         for name in names:
             if name.upper().startswith(prefix) and name.upper() not in known:
                 raise ConfigurationError(
@@ -162,7 +163,7 @@ class Sources:
         if field in self.given:
             return field
         variable = self.prefix + field.upper()
-        for place, names in (("", os.environ), (f" in {self.dotenv}", _names_in(self.dotenv))):
+        for place, names in (("", os.environ), (f" in {self.dotenv}", _names_in(self.prefix))):
             if found := next((name for name in names if name.upper() == variable), None):
                 return found + place
         for section, keys in sections(self.fields).items() if self.file else ():
@@ -210,8 +211,9 @@ def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
     return inner
 
 
-def _names_in(dotenv: str) -> Iterable[str]:
+def _names_in(prefix: str) -> Iterable[str]:
+    """The names in ``.env`` that begin with ``prefix``."""
     try:
-        return read_env_file()
+        return read_env_file(prefix)
     except EnvFileError as error:
         raise ConfigurationError(str(error)) from error

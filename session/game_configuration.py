@@ -22,8 +22,8 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from mcp_ghost.env_file import place_of, setting
-from mcp_ghost.errors import LLMError
+from mcp_ghost.env_file import place_of, read_env_file, setting
+from mcp_ghost.errors import EnvFileError, LLMError
 from mcp_ghost.providers.common import WireChoice
 from mcp_ghost.providers.hosted import HOSTED, Hosted, check_key, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
@@ -331,6 +331,10 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         Raises:
             ConfigurationError: As from ``from_toml``.
         """
+        try:
+            read_env_file()  # one question for all that it names
+        except EnvFileError as error:
+            raise ConfigurationError(str(error)) from error
         here = Path("pyproject.toml")
         found = here if here.is_file() else None
         return cls._read(config_path or found, overrides, is_named=config_path is not None)

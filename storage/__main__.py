@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from mcp_ghost.cli.arguments import Commands, Parser, add_flags
+from mcp_ghost.cli.arguments import Commands, Parser, add_flags, add_trust
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 
 _PROGRAM = "python -m storage"
@@ -76,6 +76,7 @@ def _command(commands: Commands, name: str, purpose: str) -> Parser:
         name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
     )
     add_flags(command, _WHERE)
+    add_trust(command)
     return command
 
 

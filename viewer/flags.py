@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_ghost.cli.arguments import Parser, add_flags, port_number
+from mcp_ghost.cli.arguments import Parser, add_flags, add_trust, port_number
 
 PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
@@ -71,6 +71,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     # May stand before a command and after it.
     where = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     add_flags(where, _WHERE, workdir={"type": Path})
+    add_trust(where)
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG, parents=[where])
     add_flags(
         parser,

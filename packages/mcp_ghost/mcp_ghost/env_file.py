@@ -18,24 +18,30 @@ _added: dict[str, str] = {}
 """What ``load_env_file`` put into the environment of this process."""
 
 
-def read_env_file() -> dict[str, str]:
-    """What it sets; nothing if there is none. What only a trusted file may set is left out.
+def read_env_file(prefix: str = "") -> dict[str, str]:
+    """What it sets that begins with ``prefix``; nothing if there is none.
+
+    What only a trusted file may set is left out.
 
     Raises:
         EnvFileError: It cannot be read.
     """
+    found = _parsed(expands=False)
+    wanted = {it for it in found if it.upper().startswith(prefix.upper())}
+    asked = sorted(name for name in wanted if not is_plain(name, found[name]))
+    if asked and may_use(ENV_FILE, {json.dumps(name): "" for name in asked}):
+        found, asked = _parsed(expands=True), []
+    return {name: value for name, value in found.items() if name in wanted - {*asked}}
+
+
+def _parsed(*, expands: bool) -> dict[str, str]:
     if not ENV_FILE.exists() or ENV_FILE.is_dir():  # some keep a virtual environment there
         return {}
     from dotenv import dotenv_values  # few need it
 
     try:
         text = read_regular(ENV_FILE).decode()
-        found = dotenv_values(stream=StringIO(text), interpolate=False)
-        asked = [name for name, value in found.items() if not is_plain(name, value or "")]
-        if may_use(ENV_FILE, {json.dumps(name): "" for name in asked}):
-            found = dotenv_values(stream=StringIO(text))
-        else:
-            found = {name: value for name, value in found.items() if name not in asked}
+        found = dotenv_values(stream=StringIO(text), interpolate=expands)
     except UnicodeDecodeError as error:
         raise EnvFileError("Cannot read .env: it is not UTF-8. Save it as UTF-8.") from error
     except OSError as error:
@@ -60,8 +66,10 @@ def setting(variables: Sequence[str]) -> str | None:
     Raises:
         EnvFileError: It cannot be read.
     """
-    here = next(filter(None, map(os.environ.get, variables)), None)
-    return here or next(filter(None, map(read_env_file().get, variables)), None)
+    if here := next(filter(None, map(os.environ.get, variables)), None):
+        return here
+    # By name: nobody is asked about what else the file sets.
+    return next(filter(None, (read_env_file(name).get(name) for name in variables)), None)
 
 
 def place_of(variables: Sequence[str]) -> Path | None:
@@ -72,5 +80,5 @@ def place_of(variables: Sequence[str]) -> Path | None:
     """
     wanted = {name.upper() for name in variables}
     own = {name.upper() for name, it in os.environ.items() if it and _added.get(name) != it}
-    in_file = {name.upper() for name, value in read_env_file().items() if value}
+    in_file = {name.upper() for name, value in _parsed(expands=False).items() if value}
     return ENV_FILE if wanted & in_file and not wanted & own else None

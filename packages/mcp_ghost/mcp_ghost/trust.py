@@ -15,7 +15,6 @@ import sys
 import termios
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -38,6 +37,10 @@ _OURS = re.compile(
 """Our variables, but for those that name programs, folders or databases, or switch a guard off.
 Files of servers are asked about when they are used, and addresses of models when a key would go
 there (``providers.hosted.check_key``)."""
+
+
+_answers: dict[str, dict[str, bool]] = {}
+"""By the digest of a file: what it names, and whether it may."""
 
 
 def trust_folder() -> None:
@@ -68,32 +71,46 @@ def may_use(file: Path, named: Mapping[str, str], *, fails: bool = False) -> boo
     if not named or place.parent in (_CHECKOUT, *(Path(it).resolve() for it in trusted if it)):
         return True
     with os.fdopen(open_regular(place), "rb") as opened:
-        content = opened.read()
-    digest = sha256(content + json.dumps([str(place), *named]).encode()).hexdigest()
-    return _decided(place, digest, tuple(named.items()), fails)
+        digest = sha256(os.fsencode(place) + b"\0" + opened.read()).hexdigest()
+    if digest not in _answers:
+        _answers[digest] = dict.fromkeys(_remembered().get(digest, ()), True)
+        if allowed := ", ".join(_answers[digest]):
+            _say(f"Using {place}, as you once allowed: {allowed}")
+    answers = _answers[digest]
+    if new := {name: it for name, it in named.items() if name not in answers}:
+        is_asked = bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
+        if fails and not is_asked:
+            return False
+        answers |= dict.fromkeys(new, is_asked and _is_allowed(place, new))
+        if answers[next(iter(new))]:
+            _remember(digest, [name for name, is_allowed in answers.items() if is_allowed])
+        elif not is_asked:
+            _say(
+                f"{place} is not used for {', '.join(new)}: give --trust if you know who wrote it."
+            )
+    return all(answers[name] for name in named)
 
 
-@cache
-def _decided(place: Path, digest: str, named: tuple[tuple[str, str], ...], fails: bool) -> bool:
-    kept = data_folder() / _KNOWN
-    known: dict[str, str] = {}
+def _remembered() -> dict[str, list[str]]:
     with suppress(OSError, ValueError):
-        known = dict(json.loads(kept.read_text(encoding="utf-8")))
-    what = ", ".join(name for name, _ in named)
-    if digest in known:
-        _say(f"Using {place}, as you once allowed: {what}")
-        return True
-    rows = [" ".join(it).rstrip() for it in named]
-    is_asked = sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()
-    if is_asked and sum(map(len, rows)) <= _MOST_SHOWN:
-        _say("\n   ".join([f"{place} is no file of this program. It names:", *rows]))
-        if _says_yes():
-            with suppress(OSError):  # then it is asked again
-                write_whole(kept, json.dumps({**known, digest: str(place)}, indent=1), mode=PRIVATE)
-            return True
-    elif not fails:
-        _say(f"{place} is not used for {what}: give --trust if you know who wrote it.")
-    return False
+        return dict(json.loads((data_folder() / _KNOWN).read_text(encoding="utf-8")))
+    return {}
+
+
+def _remember(digest: str, allowed: list[str]) -> None:
+    with suppress(OSError):  # then it is asked again
+        known = json.dumps({**_remembered(), digest: allowed}, indent=1)
+        write_whole(data_folder() / _KNOWN, known, mode=PRIVATE)
+
+
+def _is_allowed(place: Path, named: Mapping[str, str]) -> bool:
+    """What somebody at the terminal answers."""
+    rows = [" ".join(it).rstrip() for it in named.items()]
+    if sum(map(len, rows)) > _MOST_SHOWN:
+        _say(f"{place} is not used: it names more than can be shown here. Give --trust to use it.")
+        return False
+    _say("\n   ".join([f"{place} is no file of this program. It names:", *rows]))
+    return _says_yes()
 
 
 def _says_yes() -> bool:

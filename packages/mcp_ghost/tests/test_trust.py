@@ -143,6 +143,22 @@ def test_nobody_is_asked_about_more_than_a_screen_shows(monkeypatch: pytest.Monk
         assert not may_use(Path(".env"), {"server": "x" * 5000})
 
 
+def test_a_library_asks_nobody_about_what_it_does_not_need(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path(".env").write_text("DATABASE_URL=postgresql://h/d\nOPENAI_API_KEY=of-the-file\n")
+    assert get_llm_client("openai").api_key == "of-the-file"
+    assert not capsys.readouterr().err
+
+
+def test_what_was_allowed_is_allowed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(".env").write_text(OPENS)
+    with somebody_at_the_terminal("y\n", monkeypatch):
+        assert may_use(Path(".env"), {"a": "", "b": ""})
+    assert may_use(Path(".env"), {"b": ""})
+    assert not may_use(Path(".env"), {"b": "", "c": ""})
+
+
 def test_a_pipe_is_refused_at_once() -> None:
     os.mkfifo(".env")
     with pytest.raises(LLMError, match=r"Cannot read \.env: not a regular file"):
