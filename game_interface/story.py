@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -141,7 +142,7 @@ def load_story(path: Path, *, name: str | None = None, address: str = "") -> Sto
     """
     try:
         program = open_story_file(_read(path))
-        image = None if program.is_glulx else StoryImage(program.data)
+        image = None if program.is_glulx else _image(program.data)
     except OSError as error:
         meant = did_you_mean(str(path), ["zork1", "bundled", *known_games()])
         raise StoryNotFoundError(
@@ -164,6 +165,11 @@ def load_story(path: Path, *, name: str | None = None, address: str = "") -> Sto
         address=address,
     )
     return Story(info, program.file, image, profile or NO_PROFILE)
+
+
+@lru_cache(maxsize=4)  # the words of a story are read once by a process that plays it often
+def _image(data: bytes) -> StoryImage:
+    return StoryImage(data)
 
 
 def _read(path: Path) -> bytes:
