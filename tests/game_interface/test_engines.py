@@ -1,6 +1,7 @@
 """Both engines behind one interface: clean text, honest ends, no damage from a failure."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -113,6 +114,14 @@ def test_closing_twice_does_no_harm(engine: EngineName) -> None:
     game.close()
 
 
+@pytest.fixture(scope="module")
+def jericho() -> Iterator[JerichoEngine]:
+    """One process for all states that are refused: it has to outlive them."""
+    engine = JerichoEngine(find_story("bundled").require_image("Jericho"), 10.0)
+    yield engine
+    engine.close()
+
+
 @needs_jericho
 @pytest.mark.parametrize(
     "changed",
@@ -129,18 +138,13 @@ def test_closing_twice_does_no_harm(engine: EngineName) -> None:
     ],
 )
 def test_a_state_that_leads_out_of_the_interpreters_memory_never_reaches_it(
-    changed: dict[str, Any],
+    changed: dict[str, Any], jericho: JerichoEngine
 ) -> None:
-    image = find_story("bundled").require_image("Jericho")
-    engine = JerichoEngine(image, 10.0)
-    try:
-        state = engine.step(engine.start(1).state, "look").state
-        text, _, data = state.partition(b"\n")
-        head = json.loads(text)
-        stack = changed.get("stack", data[-2048:])
-        head["rest"] |= {name: it for name, it in changed.items() if name != "stack"}
-        with pytest.raises(EngineError, match=r"out of the|outside of it"):
-            engine.step(json.dumps(head).encode() + b"\n" + data[:-2048] + stack, "look")
-        assert "Landing Stage" in engine.step(state, "look").text
-    finally:
-        engine.close()
+    state = jericho.step(jericho.start(1).state, "look").state
+    text, _, data = state.partition(b"\n")
+    head = json.loads(text)
+    stack = changed.get("stack", data[-2048:])
+    head["rest"] |= {name: it for name, it in changed.items() if name != "stack"}
+    with pytest.raises(EngineError, match=r"out of the|outside of it"):
+        jericho.step(json.dumps(head).encode() + b"\n" + data[:-2048] + stack, "look")
+    assert "Landing Stage" in jericho.step(state, "look").text

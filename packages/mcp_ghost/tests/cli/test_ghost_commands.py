@@ -121,7 +121,11 @@ def test_a_server_that_does_not_start_is_named_in_the_time_that_was_given(
     assert "notes.write" in done.stdout
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+# The others by hand: the wires themselves are tested elsewhere in every run.
+@pytest.mark.parametrize(
+    "provider",
+    [it if it == "openai" else pytest.param(it, marks=pytest.mark.soak) for it in PROVIDERS],
+)
 def test_a_run_is_recorded_and_replayed_and_what_has_changed_is_said(
     ghost: Program, tmp_path: Path, provider: str
 ) -> None:
