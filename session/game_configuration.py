@@ -171,7 +171,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """``auto``: bocfel for Z-machine stories, glulxe for Glulx; ``jericho``, an extra, to compare
     with Jericho's figures."""
     interpreter_path: str | None = None
-    """A folder with your own builds of bocfel and glulxe, for systems that have none on PyPI."""
+    """A folder with your own builds of bocfel and glulxe, for systems that have none on PyPI. Their
+    libraries are in it or in the system's folders."""
     turn_timeout_seconds: PositiveFloat = 30
     """How long the game may take over a command before that is undone."""
     workdir: str = "game_files"

@@ -6,15 +6,16 @@ thread of its own, confined before: nothing has to run between its fork and its 
 """
 
 import ctypes
+import gc
 import logging
 import os
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -46,6 +47,7 @@ _SYSTEM: Final = (
     *("/nix/store", "/gnu/store"),
 )
 """Where programs and their libraries are."""
+_one_at_a_time: Final = threading.Lock()
 _logger = logging.getLogger(__name__)
 
 
@@ -98,6 +100,8 @@ def started_confined(
 ) -> subprocess.Popen[bytes]:
     """Return the process that ``start`` starts, confined as by ``confine``.
 
+    ``start`` can open nothing else, so what it needs is opened before.
+
     Raises: OSError as ``start`` does.
     """
     if not _landlock_version() and not _refusing_sockets():
@@ -112,16 +116,30 @@ def started_confined(
             done.set_exception(error)
 
     thread = threading.Thread(target=start_it)
-    thread.start()
-    try:
-        thread.join()
-    except BaseException:  # interrupted: nobody else would end the process
-        thread.join()
-        with suppress(Exception):
-            done.result().kill()
-            done.result().wait()
-        raise
+    with _without_garbage_collection():
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:  # interrupted: nobody else would end the process
+            thread.join()
+            with suppress(Exception):
+                done.result().kill()
+                done.result().wait()
+            raise
     return done.result()
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Keep finalizers of others, which may need files, from running in a confined thread."""
+    with _one_at_a_time:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if was_enabled:
+                gc.enable()
 
 
 def _limit_files(version: int, every: int, rules: Mapping[Path, int]) -> None:

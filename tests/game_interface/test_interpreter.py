@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -247,6 +248,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(
     with pytest.raises(KeyboardInterrupt):
         started_confined(start, tmp_path, [])
     assert started[0].returncode == -signal.SIGKILL
+    assert gc.isenabled()
 
 
 @contextmanager

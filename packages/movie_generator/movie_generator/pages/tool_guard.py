@@ -184,7 +184,8 @@ def _hosts_in(authority: str) -> Iterator[str]:
 def _hosts_without_scheme(text: str, *, is_host: bool) -> Iterator[str]:
     is_word = re.search(r"\s", text) is None
     is_short = _SHORT_FORM.match(text) is not None and _NUMBERS.match(text) is not None
-    if is_word and (is_host or is_short or re.match(r"[/\\]{2}[\w\[]", text)):
+    begins_as_host = re.match(r"[\w\[]" if is_host or is_short else r"[/\\]{2}[\w\[]", text)
+    if is_word and begins_as_host:
         yield from _hosts_in(text)
     for match in _HOST_AND_PORT.finditer(text):
         host = match["host"]

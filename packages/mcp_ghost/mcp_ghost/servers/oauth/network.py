@@ -47,7 +47,7 @@ class Failure(NamedTuple):
 class IssuerPolicy(AddressPolicy):
     """Lets requests go to public addresses, and to those of the MCP server's own range."""
 
-    advice = "'issuer' in 'auth' names the host of an issuer that is there."
+    advice = "If you trust this host, name it as 'issuer' in 'auth'."
 
     def __init__(self, url: str, issuer: str | None = None) -> None:
         """``url`` is that of the MCP server; its user trusts the host of ``issuer``, too."""
