@@ -31,8 +31,12 @@ IMPORTED_AS = {
     "pyyaml": "yaml",
     "text2num": "text_to_num",
 }
-MOST_BYTES = 150_000_000
+MOST_BYTES = 160_000_000
 """Of an environment with nothing else in it, compiled."""
+GERMAN = [
+    f"Am Tag {day} gingen {day * 7 + 100} Menschen über die alte Brücke, und das sagt die Stadt."
+    for day in range(1, 29)
+]
 OTHERS = ("game_interface", "llm_client", "local_model", "main", "xllamacpp", "session")
 IMPORT_EVERYTHING = """
 import importlib, importlib.util, pathlib, movie_generator
@@ -119,10 +123,14 @@ def test_every_command_and_program_of_the_readme_runs_there_from_top_to_bottom(
     uvx.chmod(0o755)
     of_site = {
         "/article": ("text/html", b"<p>Bridges cross rivers."),
+        "/one": ("text/html", b"<p>Rivers part us."),
+        "/three": ("text/html", b"<p>Build one."),
         "/robots.txt": ("text/plain", b"User-agent: *\nDisallow: /two"),  # a job that fails
     }
     folder = tmp_path / "folder"
     folder.mkdir()
+    (folder / "saved.html").write_text("<html lang=de><p>" + "<p>".join(GERMAN), encoding="utf-8")
+    (folder / "notes.md").write_text("# Notes\n\nBuild one.\n")
     with site({**of_site}) as served, ModelServer(reader_and_writer(served.url)) as model:
         env = {
             "PATH": f"{uvx.parent}:{environment}/bin:{os.environ['PATH']}",
@@ -160,12 +168,22 @@ def as_program(block: str, url: str) -> str:
     return "\n".join([*imports, "import asyncio", "async def main():", body, "asyncio.run(main())"])
 
 
+def german() -> str:
+    """A script of about three minutes."""
+    said = [{"text": it, "reading": it} for it in GERMAN]
+    sections = [
+        {"title": "Die Brücke", "narrations": said[start : start + 14]} for start in (0, 14)
+    ]
+    about = {"title": "Brücken", "description": "Die Brücke und wer über sie geht"}
+    return script_reply(**about, sections=sections)
+
+
 def reader_and_writer(url: str) -> Callable[[ModelRequest], Reply | str]:
     """Reads the page with a tool and hands it over; writes where it has no tools."""
 
     def reply(request: ModelRequest) -> Reply | str:
         if not request.tool_names:
-            return script_reply()
+            return german() if "in German" in json.dumps(request.body) else script_reply()
         if request.last["role"] == "tool":
             return json.dumps({"title": "Bridges", "description": "Crossing.", "results": [1]})
         return tool_reply([("fetch", {"url": f"{url}/article"})])
