@@ -66,7 +66,13 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
     if not isinstance(blocks, list):
         return ToolCallResult(None, True, "The server answered with a malformed result.")
     if raw.get("isError"):
-        return _error(blocks, structured, limit)
+        message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
+        # Text blocks are the message itself: repeating them as content would cost tokens twice.
+        others = [block for block in blocks if not _is_text(block)]
+        is_said = bool(message) and not _unsaid([message], structured)
+        content = _content(others, None if is_said else structured)
+        content = None if content == "" else bounded(content, limit)
+        return ToolCallResult(content, True, cap(message, limit) or _NO_MESSAGE)
     return ToolCallResult(bounded(_content(blocks, structured), limit))
 
 
@@ -175,16 +181,6 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 
     if isinstance(value, Mapping):
         return {change(key): each_text(item, change) for key, item in value.items()}
     return value
-
-
-def _error(blocks: list[object], structured: object, limit: int) -> ToolCallResult:
-    message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
-    # Text blocks are the message itself: repeating them as content would cost tokens twice.
-    others = [block for block in blocks if not _is_text(block)]
-    is_said = bool(message) and not _unsaid([message], structured)
-    content = _content(others, None if is_said else structured)
-    content = None if content == "" else bounded(content, limit)
-    return ToolCallResult(content, True, cap(message, limit) or _NO_MESSAGE)
 
 
 def _content(blocks: list[object], structured: object) -> object:

@@ -9,15 +9,17 @@ from collections.abc import Collection
 _FENCE = re.compile(r"```[\w-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 # Hermes and Qwen: <tool_call>; Llama: <function=...> and <|python_tag|>; Mistral: [TOOL_CALLS];
 # Kimi, Granite and GLM: <|tool_call...|>, and DeepSeek's with full-width bars; Phi: functools[...];
-# MiniMax: <invoke name=...>; gpt-oss: to=functions.... See llama.cpp, common/chat.cpp.
+# MiniMax: <invoke name=...>; gpt-oss: to=functions.... See llama.cpp, common/chat.cpp. ReAct, as
+# LangChain's prompts have it: "Action: ...", then "Action Input: ...".
 _MARK = re.compile(
     r"<[|\uff5c]?(?:tool|function)s?[_\u2581 ]?(?:call|use|=)"
-    r"|<invoke\b|<\|python_tag\|>|\[TOOL_CALLS?\]|functools\[|\bto=functions\.",
+    r"|<invoke\b|<\|python_tag\|>|\[TOOL_CALLS?\]|functools\[|\bto=functions\."
+    r"|\bAction: *[\w.-]+\s+Action Input:",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[\w.-]+")
-_NAMES = ("name", "tool", "tool_name", "function", "function_name", "recipient_name")
-_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
+_NAMES = ("name", "tool", "tool_name", "function", "function_name", "recipient_name", "action")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "kwargs")
 _INNER = ("tool_calls", "tool_call", "function_call", "function", "tool_uses")
 # No JSON for a missing bracket or other quotes, and the calls in Python of Llama and Gemini.
 _BROKEN = re.compile(

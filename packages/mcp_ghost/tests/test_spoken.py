@@ -57,6 +57,8 @@ CALLS = {
     "MiniMax": '<invoke name="notes_write">\n<parameter name="text">a</parameter>\n</invoke>',
     "gpt-oss": 'commentary to=functions.notes_write <|constrain|>json<|message|>{"text": "a"}',
     "Gemini": '```tool_code\nprint(default_api.notes_write(text="a"))\n```',
+    "ReAct": 'Thought: I write.\nAction: notes_write\nAction Input: {"text": "a"}',
+    "ReAct as JSON": '{"action": "notes_write", "action_input": {"text": "a"}}',
     "another tool": '{"name": "sum_add-up", "arguments": {}}',
 }
 ANSWERS = {

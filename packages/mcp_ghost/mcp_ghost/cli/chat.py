@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.cli.asking import asked_of, line_after
 from mcp_ghost.cli.program import DONE, FAILED, complain
 from mcp_ghost.cli.screen import standard_screen
-from mcp_ghost.cli.typist import Typist, watched_by
-from mcp_ghost.cli.view import RunView
+from mcp_ghost.cli.view import RunView, Typist, watched_by
 from mcp_ghost.config import load_servers
 from mcp_ghost.ghost import Ghost
 from mcp_ghost.text import harmless

@@ -144,8 +144,15 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     _add_what(chat)
     _add_how(chat)
     add_flags(chat.add_argument_group("output"), _QUIET)
-    _add_tools(commands)
-    _add_inspect(commands)
+    tools = _added(commands, "tools", "list the tools of the servers")
+    config = next(line for line in _WHAT_TO_DO.splitlines() if "--config" in line)
+    startup = next(line for line in _LIMITS.splitlines() if "--startup" in line)
+    add_flags(tools, config, config={"required": True})
+    _add_options(tools, f"{startup}\n{_CHOICE}")
+    add_flags(tools, "--json  print everything as JSON")
+    inspect = _added(commands, "inspect", "show a recorded run step by step")
+    inspect.add_argument("file", metavar="FILE", help="a golden, or what 'run --json' printed")
+    add_flags(inspect, "--json  print it as JSON")
     replay = _added(commands, "replay", "run a golden again and compare the two runs")
     replay.add_argument("file", metavar="FILE", help="a golden")
     replay.add_argument(
@@ -192,18 +199,3 @@ def _add_options(where: argparse._ActionsContainer, described: str) -> None:
     read = {flag.replace("-", "_"): _READ.get(value, {}) for flag, value in values.items()}
     off = {"action": "store_false", "dest": "server_instructions"}
     add_flags(where, described, no_server_instructions=off, **read)
-
-
-def _add_tools(commands: Commands) -> None:
-    tools = _added(commands, "tools", "list the tools of the servers")
-    config = next(line for line in _WHAT_TO_DO.splitlines() if "--config" in line)
-    startup = next(line for line in _LIMITS.splitlines() if "--startup" in line)
-    add_flags(tools, config, config={"required": True})
-    _add_options(tools, f"{startup}\n{_CHOICE}")
-    add_flags(tools, "--json  print everything as JSON")
-
-
-def _add_inspect(commands: Commands) -> None:
-    inspect = _added(commands, "inspect", "show a recorded run step by step")
-    inspect.add_argument("file", metavar="FILE", help="a golden, or what 'run --json' printed")
-    add_flags(inspect, "--json  print it as JSON")

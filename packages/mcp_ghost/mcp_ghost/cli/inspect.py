@@ -26,12 +26,26 @@ def inspect_golden(path: str | Path) -> None:
     """
     facts = facts_of(load_golden(path))
     screen = standard_screen(lambda: None)  # it falls silent by itself when nobody reads
-    _show_head(screen, facts)
+    asked = " ".join(str(facts[key]) for key in ("provider", "model") if facts[key])
+    screen.heading(facts["test_name"] or "A run", asked)
+    screen.facts(
+        [
+            ("recorded", facts["recorded_at"] or ""),
+            ("from", facts["recorded_from"] or ""),
+            ("servers", ", ".join(facts["servers"])),
+            ("outcome", "success" if facts["success"] else "failed"),
+            ("summary", facts["summary"] or ""),
+        ]
+    )
     screen.heading("Conversation", counted(len(facts["conversation"]), "step"))
     for step in facts["conversation"]:
         _show_step(screen, step)
     _show_cost(screen, facts)
-    _show_failures(screen, facts)
+    screen.heading("Failures", str(len(facts["failures"])))
+    for failure in facts["failures"]:
+        screen.text(_shortened(failure), "red", mark="✗")
+    if not facts["failures"]:
+        screen.text("none", "green", mark="✓")
     if facts["notices"]:
         screen.heading("Outdated")
         for notice in facts["notices"]:
@@ -114,20 +128,6 @@ def _failures(output: JSONObject, chain: Sequence[JSONObject]) -> Iterator[str]:
 # --- on a screen
 
 
-def _show_head(screen: Screen, facts: JSONObject) -> None:
-    asked = " ".join(str(facts[key]) for key in ("provider", "model") if facts[key])
-    screen.heading(facts["test_name"] or "A run", asked)
-    screen.facts(
-        [
-            ("recorded", facts["recorded_at"] or ""),
-            ("from", facts["recorded_from"] or ""),
-            ("servers", ", ".join(facts["servers"])),
-            ("outcome", "success" if facts["success"] else "failed"),
-            ("summary", facts["summary"] or ""),
-        ]
-    )
-
-
 def _show_step(screen: Screen, step: JSONObject) -> None:
     role = step["role"]
     mark = str(step["step"])
@@ -169,14 +169,6 @@ def _show_cost(screen: Screen, facts: JSONObject) -> None:
     total = _usage(metadata.get("token_usage") or {})
     calls = counted(len(facts["calls"]), "tool call")
     screen.parts([("all", "bold"), (total, ""), (calls, ""), (took, "")])
-
-
-def _show_failures(screen: Screen, facts: JSONObject) -> None:
-    screen.heading("Failures", str(len(facts["failures"])))
-    for failure in facts["failures"]:
-        screen.text(_shortened(failure), "red", mark="✗")
-    if not facts["failures"]:
-        screen.text("none", "green", mark="✓")
 
 
 def _usage(usage: Mapping[str, int]) -> str:

@@ -39,8 +39,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
 
     from mcp_ghost.cli.asking import asked_of
     from mcp_ghost.cli.screen import standard_screen
-    from mcp_ghost.cli.typist import Typist, watched_by
-    from mcp_ghost.cli.view import RunView
+    from mcp_ghost.cli.view import RunView, Typist, watched_by
 
     prompt = sys.stdin.read() if flags.prompt == "-" else flags.prompt
     if not prompt.strip():

@@ -292,12 +292,8 @@ def standard_screen(on_closed: Callable[[], None], file: TextIO | None = None) -
     """The screen on ``file``, standard output by default; calls ``on_closed`` when that closes."""
     if (file := file or sys.stdout) is None:  # closed by whoever started us
         file = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  open to the end
-    live = _is_live(file)
+    plain_wanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
+    live = file.isatty() and not plain_wanted
     if isinstance(file, io.TextIOWrapper):
         file.reconfigure(errors="replace")  # an ASCII-only locale gets question marks
     return Screen(_PipeAwareConsole(on_closed, file, live=live), live=live)
-
-
-def _is_live(file: IO[str]) -> bool:
-    plain_wanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
-    return file.isatty() and not plain_wanted

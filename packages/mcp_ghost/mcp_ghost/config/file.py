@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_ghost.config.dialects import HOLDERS, servers_in, takes_trailing_commas
-from mcp_ghost.config.in_process import is_server
-from mcp_ghost.config.server import ServerConfig
+from mcp_ghost.config.server import ServerConfig, is_server
 from mcp_ghost.config.variables import workspace_of
 from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
 from mcp_ghost.files import read_regular

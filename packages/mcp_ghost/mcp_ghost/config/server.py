@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import sys
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,6 @@ from pydantic import (
 )
 
 from mcp_ghost.config.dialects import KEYS, translated
-from mcp_ghost.config.in_process import is_server
 from mcp_ghost.config.variables import read_env_file, resolved, with_braces, with_places
 from mcp_ghost.errors import MCPConfigError
 
@@ -247,3 +247,9 @@ def _take_out_unknown(fields: dict[str, Any]) -> list[str]:
 @lru_cache(maxsize=1000)
 def _warn_once(message: str) -> None:
     _logger.warning(message)
+
+
+def is_server(value: object) -> bool:
+    """Whether ``value`` is such an object; the SDK need not be there for anything else."""
+    sdk = sys.modules.get("mcp.server")
+    return sdk is not None and isinstance(value, (sdk.MCPServer, sdk.Server))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ from mcp_ghost.providers.common import (
 )
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
 from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
-from mcp_ghost.providers.refused_tools import (
+from mcp_ghost.providers.refusal import (
     HARMLESS,
     found_by_halving,
     may_be_of_a_tool,
@@ -59,6 +60,8 @@ _MOST_CORRECTIONS = 16
 _log = logging.getLogger(__name__)
 _MOST_TRIES = 40
 """Requests to find refused tools among a hundred: about 14 for one of them, 24 for two."""
+_ENDPOINT = re.compile(r"/(chat/completions|responses|messages)/?(?=\?|$)")
+"""At the end of what people take for the base URL: Azure's portal shows the whole address."""
 _SHORTEST_REPLY = 16
 """Tokens; the least that OpenAI's Responses API takes."""
 
@@ -120,12 +123,14 @@ class ProviderClient:
         self.model = model or provider.default_model
         self._provider = provider
         self._endpoint = Endpoint(
-            (base_url or provider.base_url).rstrip("/"),
+            _ENDPOINT.sub("", base_url or provider.base_url).rstrip("/"),
             api_key or None,
             key_variable or next(iter(provider.key_variables), "the argument api_key"),
             timeout,
         )
-        self._wire = wire
+        named = _ENDPOINT.search(base_url or "")
+        is_named = wire == "auto" and named is not None and named[1] == "responses"
+        self._wire: WireChoice = "responses" if is_named else wire
         self._retry = retry or RetryPolicy()
         self._breaker = breaker
         self._given_transport = transport
@@ -423,7 +428,17 @@ class ProviderClient:
                     return error.response
                 if delay is None:
                     raise
-                self._log_retry(request.model, len(failures), delay, error)
+                attempt = len(failures)
+                self._log.warning(
+                    f"Attempt {attempt} failed, next in {delay:.1f} s: {error}",
+                    extra={
+                        "event_type": "llm_retry",
+                        "model": request.model,
+                        "attempt": attempt,
+                        "delay_seconds": round(delay, 3),
+                        "error": str(error),
+                    },
+                )
             await asyncio.sleep(delay)
 
     def _delay(self, failures: Sequence[LLMError]) -> float | None:
@@ -475,18 +490,6 @@ class ProviderClient:
         if not response.content and not response.tool_calls:
             raise EmptyReplyError(response)
         return response
-
-    def _log_retry(self, model: str, attempt: int, delay: float, error: LLMError) -> None:
-        self._log.warning(
-            f"Attempt {attempt} failed, next in {delay:.1f} s: {error}",
-            extra={
-                "event_type": "llm_retry",
-                "model": model,
-                "attempt": attempt,
-                "delay_seconds": round(delay, 3),
-                "error": str(error),
-            },
-        )
 
     def _log_refused(self, learned: Mapping[str, str], error: LLMError, model: str) -> None:
         self._log.warning(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
@@ -19,13 +20,15 @@ from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, HostedProvider, hoste
 from mcp_ghost.providers.parameters import parameters
 from mcp_ghost.providers.streaming.openai import OpenAIAssembler
 from mcp_ghost.providers.taken import FOR_GRAMMARS, FOR_OPENAI
-from mcp_ghost.providers.thinking import split_thinking
 
 if TYPE_CHECKING:
     from mcp_ghost.names import ToolNames
     from mcp_ghost.providers.streaming.events import Assembler
     from mcp_ghost.results import JSONObject
 
+_BLOCK = re.compile(r"<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_START = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
+_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 Dialect: TypeAlias = Literal["generic", "openai", "openrouter"]
 """generic: what all take; openai: OpenAI itself, which refuses every parameter that it does not
@@ -85,8 +88,7 @@ class OpenAI(HostedProvider):
         if _ONE_SAMPLER_MODEL.search(model) and "temperature" in options:
             options.pop("top_p", None)
         payload |= options_of(options, dialect, reasoning, constrained=response_format is not None)
-        headers = {"Authorization": f"Bearer {request.api_key}"} if request.api_key else {}
-        return common.WireRequest("/chat/completions", payload, headers)
+        return common.WireRequest("/chat/completions", payload, authorization(request))
 
     def streamed(self, wire: common.WireRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
@@ -246,6 +248,16 @@ def tool_of(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) ->
     return {"type": "function", "function": encoded}
 
 
+def authorization(request: common.LLMRequest) -> dict[str, str]:
+    """The header with the key; Azure has one of its own, but for tokens of Entra ID."""
+    if not request.api_key:
+        return {}
+    host = urlsplit(request.base_url).hostname or ""
+    if host.endswith(".azure.com") and not request.api_key.startswith("eyJ"):
+        return {"api-key": request.api_key}  # openai.lib.azure.AzureOpenAI
+    return {"Authorization": f"Bearer {request.api_key}"}
+
+
 def _shortened(description: str) -> str:
     if len(description) <= _MAX_DESCRIPTION:
         return description
@@ -337,3 +349,22 @@ def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
         usage.get("total_tokens"),
         common.count(cached) or usage.get("prompt_cache_hit_tokens"),
     )
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """(answer, thinking); an answer in JSON is left as it stands."""
+    if text.lstrip()[:1] in ("{", "["):
+        return text, ""
+    end = max((found.end() for found in _END.finditer(text)), default=0)
+    # Beyond it, the search for an end would run to the last character from every start.
+    thoughts = _BLOCK.findall(text[:end])
+    answer = _BLOCK.sub("", text[:end]) + text[end:]
+    if ends := list(_END.finditer(answer)):  # chat templates may swallow the opening tag
+        thoughts.append(answer[: ends[-1].start()])
+        answer = answer[ends[-1].end() :]
+    if start := _START.match(answer):  # cut off before the closing tag
+        thoughts.append(answer[start.end() :])
+        answer = ""
+    if not thoughts:
+        return text, ""
+    return answer.strip(), "\n".join(thought.strip() for thought in thoughts).strip()

@@ -20,6 +20,7 @@ from mcp_ghost.providers.openai import (
     Dialect,
     OpenAI,
     arguments_of,
+    authorization,
     dialect_of,
     joined,
     options_of,
@@ -54,8 +55,7 @@ class EitherOpenAI(OpenAI):
         """See :class:`mcp_ghost.providers.common.Provider`."""
         if request.wire != "responses":
             return super().encode(request)
-        headers = {"Authorization": f"Bearer {request.api_key}"} if request.api_key else {}
-        return common.WireRequest(PATH, _payload(request), headers)
+        return common.WireRequest(PATH, _payload(request), authorization(request))
 
     def streamed(self, wire: common.WireRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
@@ -71,7 +71,15 @@ class EitherOpenAI(OpenAI):
         """See :class:`mcp_ghost.providers.common.Provider`."""
         if not is_response(body):
             return super().decode(body, names, model=model)
-        items = _items_in(body)
+        if failure := _failure(body):
+            raise failure
+        if body.get("status") in ("failed", "cancelled"):
+            raise LLMReplyError(
+                f"The model server says of its reply only that it {body['status']}."
+            )
+        output = body.get("output")
+        listed = output if isinstance(output, list) else []
+        items = [it for it in listed if isinstance(it, dict) and isinstance(it.get("type"), str)]
         said = _said(items)
         uses = (item for item in items if item.get("type") == "function_call")
         calls = common.tool_calls(
@@ -227,16 +235,6 @@ def _options(given: JSONObject, dialect: Dialect, model: str) -> JSONObject:
 
 
 # --- decoding
-
-
-def _items_in(body: Mapping[str, Any]) -> list[JSONObject]:
-    if failure := _failure(body):
-        raise failure
-    if body.get("status") in ("failed", "cancelled"):
-        raise LLMReplyError(f"The model server says of its reply only that it {body['status']}.")
-    output = body.get("output")
-    listed = output if isinstance(output, list) else []
-    return [it for it in listed if isinstance(it, dict) and isinstance(it.get("type"), str)]
 
 
 def _failure(body: Mapping[str, Any]) -> LLMStatusError | LLMReplyError | None:

@@ -171,7 +171,12 @@ class Calls:
             self._ledger.dropped(call.id)
             return None
         outcome = replace(outcome, seconds=time.perf_counter() - started)
-        self._report(call, outcome)
+        if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):
+            self._observer.tool_finished(call, outcome.result, outcome.seconds)
+        elif outcome.kind is Kind.TIMEOUT:
+            self._observer.tool_timed_out(call, outcome.seconds)
+        else:
+            self._observer.tool_failed(call, outcome)
         may_have_acted = outcome.was_sent and not self._is_read_only(call)
         told = await self._policy.told(call, outcome, may_have_acted=may_have_acted)
         return await self._ledger.came_back(call.id, told)
@@ -191,14 +196,6 @@ class Calls:
             trace = redact("".join(traceback.format_exception(error)))
             _logger.error("An error in a toolset:\n%s", trace)  # noqa: TRY400  the trace may hold a key
             return Outcome.of_error(error)
-
-    def _report(self, call: Call, outcome: Outcome) -> None:
-        if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):
-            self._observer.tool_finished(call, outcome.result, outcome.seconds)
-        elif outcome.kind is Kind.TIMEOUT:
-            self._observer.tool_timed_out(call, outcome.seconds)
-        else:
-            self._observer.tool_failed(call, outcome)
 
     def _messages(self, calls: Sequence[Call], told: Sequence[Told]) -> list[Message]:
         """The messages for the model, as long as they may be, with images where it takes them."""

@@ -31,8 +31,7 @@ from mcp_ghost.run.limits import Deadline, RunStoppedError
 from mcp_ghost.run.pausing.approval import Approved
 from mcp_ghost.run.pausing.ledger import PausedError
 from mcp_ghost.run.pausing.questions import Interruptible
-from mcp_ghost.run.pausing.standing import Standing
-from mcp_ghost.run.pausing.state import State
+from mcp_ghost.run.pausing.state import Standing, State
 from mcp_ghost.run.recovery import (
     Bounded,
     Broken,
@@ -163,9 +162,21 @@ class Operation:
                 async with self._deadline.bound():
                     await conversation.open()
                 await self._take_stock(is_first=is_first)
-                return await self._converse()
+                if self._state is None:
+                    self._conversation.ask(self._user_prompt)
+                else:
+                    self._conversation.go_on()
+                await self._standing.keep()
+                ending = await self._ended(await self._loop())
+                await self._standing.keep()
+                return ending
         except PausedError as error:
-            return await self._paused(error.pending or conversation.questions.pending)
+            pending = error.pending or conversation.questions.pending
+            cleaned: Any = self._account.clean(pending)
+            await self._standing.keep(cleaned)
+            await self._events.emit("paused", pending=cleaned)
+            waits = ", ".join(it.get("tool_name") or it["server"] for it in cleaned)
+            return _Ending(None, f"paused until somebody decides ({waits})", pending=cleaned)
         except RunStoppedError as error:
             self._account.failed("mcp_ghost", error)
             return _Ending(None, str(error))
@@ -204,16 +215,6 @@ class Operation:
             servers = ", ".join(self._conversation.servers)
             raise RunStoppedError(f"no server could be started ({servers})")
 
-    async def _converse(self) -> _Ending:
-        if self._state is None:
-            self._conversation.ask(self._user_prompt)
-        else:
-            self._conversation.go_on()
-        await self._standing.keep()
-        ending = await self._ended(await self._loop())
-        await self._standing.keep()
-        return ending
-
     async def _loop(self) -> LoopResult:
         """Ask and call until the model answers; first comes what a run before it left open."""
         answer_calls = self._calls().answer
@@ -249,13 +250,6 @@ class Operation:
             return await self._answer_without_tools("the model's last reply was empty")
         limit = self._settings["max_iterations"]
         return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
-
-    async def _paused(self, pending: Sequence[dict[str, Any]]) -> _Ending:
-        cleaned: Any = self._account.clean(pending)
-        await self._standing.keep(cleaned)
-        await self._events.emit("paused", pending=cleaned)
-        waits = ", ".join(it.get("tool_name") or it["server"] for it in cleaned)
-        return _Ending(None, f"paused until somebody decides ({waits})", pending=cleaned)
 
     def _said(self) -> list[Message]:
         """The conversation; where it did not begin, as it would have."""

@@ -93,7 +93,7 @@ def _are_words(value: object) -> bool:
 
 
 def _names_servers(value: object) -> bool:
-    from mcp_ghost.config.in_process import is_server
+    from mcp_ghost.config.server import is_server
 
     return isinstance(value, Mapping | str | Path) or is_server(value)
 

@@ -22,11 +22,9 @@ from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.links.link import Link, make_link
 from mcp_ghost.servers.oauth.browser import Authorize, in_browser
 from mcp_ghost.servers.protocol import revision
-from mcp_ghost.servers.protocol.changes import closed_or_listening
 from mcp_ghost.servers.protocol.elicitation import Elicit, asking, refusal
-from mcp_ghost.servers.protocol.lenient import NOT_MADE, as_sent
+from mcp_ghost.servers.protocol.lenient import NOT_MADE, as_sent, read_result
 from mcp_ghost.servers.protocol.patience import Patience
-from mcp_ghost.servers.protocol.result import read_result
 from mcp_ghost.servers.protocol.revision import Revision
 from mcp_ghost.servers.tools import list_tools
 from mcp_ghost.text import harmless, seen
@@ -38,8 +36,7 @@ if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.messages import ToolSchema
     from mcp_ghost.redact import Redactor
-    from mcp_ghost.servers.protocol.speaking import NoWire
-    from mcp_ghost.servers.protocol.wire import Streams, Wire
+    from mcp_ghost.servers.protocol.wire import NoWire, Streams, Wire
 
 OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitable[None]]
 """(tool, progress, total, message), as far as the server says"""
@@ -141,20 +138,17 @@ class ServerSession:
             raise MCPError(f"This session with '{self.name}' was opened before: make a new one.")
         with first_start(self.name, self._config, timeout, install_timeout, say) as seconds:
             self._setting = settings[seconds > timeout]
-            await self._start(seconds)
-
-    async def _start(self, seconds: float) -> None:
-        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        owner = asyncio.create_task(self._own(ready, seconds), name=f"mcp-{self.name}")
-        self._owner = owner
-        try:
-            await asyncio.wait([ready, owner], return_when=asyncio.FIRST_COMPLETED)
-            if not ready.done():
-                await self._outcome(owner)
-        except BaseException:  # cancelled, too: no server is left
-            owner.cancel()
-            await self.close()
-            raise
+            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            owner = asyncio.create_task(self._own(ready, seconds), name=f"mcp-{self.name}")
+            self._owner = owner
+            try:
+                await asyncio.wait([ready, owner], return_when=asyncio.FIRST_COMPLETED)
+                if not ready.done():
+                    await self._outcome(owner)
+            except BaseException:  # cancelled, too: no server is left
+                owner.cancel()
+                await self.close()
+                raise
 
     async def call(
         self,
@@ -347,7 +341,7 @@ class ServerSession:
         spoken: Revision,
         ready: asyncio.Future[None],
     ) -> None:
-        from mcp_ghost.servers.protocol.speaking import speaking
+        from mcp_ghost.servers.protocol.wire import closed_or_listening, speaking
 
         on_request = self._elicit and asking(self.name, self._elicit, self._paused)
         target, has_read = self._config.in_process, lambda: link.has_read

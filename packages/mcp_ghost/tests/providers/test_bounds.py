@@ -20,8 +20,8 @@ from mcp_ghost.errors import LLMConnectionError, LLMReplyError
 from mcp_ghost.messages import Usage
 from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.common import MOST_DOLLARS, MOST_TOKENS
+from mcp_ghost.providers.openai import split_thinking
 from mcp_ghost.providers.registry import get_provider
-from mcp_ghost.providers.thinking import split_thinking
 from mcp_ghost.providers.transport import MOST_REPLY_BYTES, RetryPolicy, retry_after
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, error_reply
 from mcp_ghost.testing.wires import WireName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -12,7 +12,8 @@ from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import assistant_message, tool_message
 from mcp_ghost.providers.accepted import Accepted
 from mcp_ghost.providers.client import ProviderClient, get_llm_client
-from mcp_ghost.providers.common import error_names, error_text, wire_id
+from mcp_ghost.providers.common import LLMRequest, error_names, error_text, wire_id
+from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import Endpoint, joined_url, network_transport
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 
@@ -480,6 +481,35 @@ def test_the_query_of_a_base_url_stays_behind_the_path() -> None:
         "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21"
     )
     assert joined_url("http://h/v1?k=1", "/m:stream?alt=sse") == "http://h/v1/m:stream?alt=sse&k=1"
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/v1/chat/completions", "/v1/chat/completions"),
+        ("/v1/chat/completions/?api-version=1", "/v1/chat/completions?api-version=1"),
+        ("/v1/responses?api-version=1", "/v1/responses?api-version=1"),
+    ],
+)
+def test_the_whole_address_of_an_endpoint_will_do_as_base_url(path: str, asked: str) -> None:
+    with ModelServer(["Done."], dialect="openai") as model:
+        client = get_llm_client("openai", "k", "m", model.base_url.removesuffix("/v1") + path)
+        assert asyncio.run(client.complete([{"role": "user", "content": "Hi."}])).content == "Done."
+    assert model.requests[0].headers[":path"] == asked
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+def test_azure_gets_the_key_in_a_header_of_its_own(wire: Literal["chat", "responses"]) -> None:
+    azure = "https://x.openai.azure.com/openai/v1"
+    for key, header in (("k", "api-key"), ("eyJ0", "Authorization")):
+        request = LLMRequest(
+            messages=[{"role": "user", "content": "Hi."}],
+            model="m",
+            base_url=azure,
+            api_key=key,
+            wire=wire,
+        )
+        assert [*get_provider("openai").encode(request).headers] == [header]
 
 
 @pytest.mark.parametrize("variable", ["ALL_PROXY", "HTTPS_PROXY", "all_proxy"])

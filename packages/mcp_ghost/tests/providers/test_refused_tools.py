@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_ghost.errors import LLMStatusError
-from mcp_ghost.providers.refused_tools import may_be_of_a_tool, named_tools
+from mcp_ghost.providers.refusal import may_be_of_a_tool, named_tools
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, error_reply
 from tests.support.provider_clients import ask, client_of
 from tests.support.wires import WIRES

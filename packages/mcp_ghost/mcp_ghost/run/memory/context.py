@@ -5,11 +5,14 @@ An exchange is shown or summarised as one, so that no call loses its result.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_ghost.messages import assistant_message
-from mcp_ghost.run.memory.counting import Meter
+from mcp_ghost.media import TOKENS_OF_IMAGE
+from mcp_ghost.messages import assistant_message, text_in
 from mcp_ghost.run.memory.summary import (
     Exchange,
     by_rule,
@@ -21,6 +24,31 @@ from mcp_ghost.run.memory.summary import (
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+
+_BYTES_OF_TOKEN = 4
+"""About, in English; letters of other scripts take more of both."""
+
+# From the providers' pages on their models, as of 2026-11-23. A model that is not in the table, or
+# whose window is another one at the address that is asked, takes ``context_limit``.
+UNKNOWN_WINDOW = 128_000
+"""Tokens that a model of an unknown name is taken to read."""
+_WINDOWS = (
+    (r"claude-(opus|sonnet)-4[-.][6-9]", 1_000_000),
+    (r"claude-(opus|sonnet|fable|mythos)-5|claude-haiku-5[-.]5", 1_000_000),
+    (r"claude-", 200_000),
+    (r"gemini-", 1_048_576),
+    (r"gpt-4\.1", 1_047_576),
+    (r"gpt-6", 1_050_000),
+    (r"gpt-5\S*-chat", 128_000),
+    (r"gpt-5\.[4-9](?!\S*-(mini|nano|luna))", 1_050_000),
+    (r"gpt-5", 400_000),
+    (r"o[134](-|$)", 200_000),
+    (r"gpt-4o|gpt-4-turbo|chatgpt-4o", 128_000),
+    (r"gpt-oss-", 131_072),
+)
+"""Beginnings of names, the more particular ones first, and the tokens of prompt and reply."""
+_FOR_THE_REPLY = 0.2
+"""Part of a window that is left for the reply."""
 
 Write: TypeAlias = "Callable[[list[Message]], Awaitable[str | None]]"
 """what a model is asked -> its summary; None where it wrote none"""
@@ -215,3 +243,78 @@ def _parts(messages: Sequence[Message]) -> tuple[list[Message], list[Exchange]]:
             exchanges.append([])
         (exchanges[-1] if exchanges else head).append(message)
     return head, exchanges
+
+
+def window_of(model: str) -> int:
+    """Tokens that ``model`` can read, its reply included; its maker may stand before its name."""
+    name = model.lower().rpartition("/")[2]
+    return next((size for known, size in _WINDOWS if re.match(known, name)), UNKNOWN_WINDOW)
+
+
+def limit_of(model: str, reply_tokens: int | None) -> int:
+    """Tokens that a request to ``model`` may have, so that there is room for the reply."""
+    window = window_of(model)
+    room = reply_tokens or round(window * _FOR_THE_REPLY)
+    return max(window - room, window // 2)
+
+
+@dataclass
+class Meter:
+    """Counts the tokens of one conversation's requests.
+
+    As many as the provider counted for the one before, and an estimate of what was added since.
+    """
+
+    counted: int = 0
+    """Tokens of the latest request and its reply, by the provider's count; 0: it gave none."""
+    estimated: int = 0
+    """The same as we estimate it."""
+
+    def __post_init__(self) -> None:
+        self._tools: list[ToolSchema] = []
+        self._size_of_tools = 0
+
+    def estimate(self, messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> int:
+        """Tokens of a request, by its length."""
+        if [*tools] != self._tools:
+            self._tools = [*tools]
+            self._size_of_tools = _tokens(json.dumps(self._tools)) if tools else 0
+        return self._size_of_tools + sum(map(_size, messages))
+
+    def tokens(self, estimated: int) -> int:
+        """Tokens of a request that we estimate so.
+
+        What was added since the provider's count is estimated; what was left out counts for its
+        share of it.
+        """
+        if not self.counted or not self.estimated:
+            return estimated
+        if estimated >= self.estimated:
+            return self.counted + estimated - self.estimated
+        return self.counted * estimated // self.estimated
+
+    def answered(self, estimated: int, reply: Message, response: LLMResponse) -> None:
+        """Take in what the provider says of a request that we estimated so, and of its reply."""
+        spent = response.spent
+        if not spent.prompt_tokens:
+            self.counted = 0
+            return
+        # Empty replies before it were paid for, each with the same prompt.
+        self.counted = spent.prompt_tokens // max(spent.calls, 1) + spent.completion_tokens
+        self.estimated = estimated + _size(reply)
+
+
+def _size(message: Message) -> int:
+    calls: Sequence[dict[str, Any]] = message.get("tool_calls") or ()
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    images = len([part for part in parts if part.get("type") == "image_url"])
+    size = _tokens(text_in(message)) + TOKENS_OF_IMAGE * images
+    for call in calls:
+        size += _tokens(call["function"]["arguments"])
+    return size
+
+
+def _tokens(text: str) -> int:
+    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
+    return -(-size // _BYTES_OF_TOKEN)

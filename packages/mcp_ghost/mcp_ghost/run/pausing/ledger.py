@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Self, TypeAlias
 
+from mcp_ghost.files import PRIVATE, data_folder, read_regular, write_whole
 from mcp_ghost.media import media_in
 from mcp_ghost.results import ToolCallResult
-from mcp_ghost.run.pausing.seal import fits, seal
 from mcp_ghost.toolset import Call, Kind
 
 Decision: TypeAlias = bool | str
@@ -124,3 +129,26 @@ class Ledger:
         self.started = set(kept["started"])
         self.decisions = dict(kept["decisions"])
         self.in_doubt = frozenset(self.started - self.outcomes.keys())
+
+
+def seal(*decided: object) -> str:
+    """The seal of this user on ``decided``, which is plain JSON: nobody else can make it."""
+    text = json.dumps(decided, sort_keys=True)
+    return hmac.new(_key(), text.encode(), hashlib.sha256).hexdigest()
+
+
+def fits(given: object, *decided: object) -> bool:
+    """Whether ``given`` is the seal on ``decided``."""
+    return isinstance(given, str) and hmac.compare_digest(given.encode(), seal(*decided).encode())
+
+
+@cache
+def _key() -> bytes:
+    """The key of this user; where none can be kept, of this process: others then ask again."""
+    path = data_folder() / "seal"
+    try:
+        if not path.exists():
+            write_whole(path, os.urandom(32), mode=PRIVATE)
+        return read_regular(path)
+    except OSError:
+        return os.urandom(32)

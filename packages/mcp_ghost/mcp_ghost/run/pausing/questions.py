@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from mcp_ghost.run.pausing.seal import fits, seal
+from mcp_ghost.run.pausing.ledger import fits, seal
 from mcp_ghost.servers.protocol.elicitation import LaterError
 from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 

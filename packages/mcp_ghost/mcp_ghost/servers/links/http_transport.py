@@ -149,7 +149,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self._was_taken |= response.status_code == HTTPStatus.OK
         if not response.is_success or request.method == "DELETE":
             return await _without_body(response)
-        if _is_stream(response):
+        if response.headers.get("content-type", "").lower().startswith(_EVENTS):
             return await self._streamed(request, response)
         return await self._whole(request, response)
 
@@ -431,10 +431,6 @@ def _address(written: str, url: str) -> str:
     parts, real = urlsplit(written), urlsplit(url)
     host = real.netloc.rpartition("@")[2]
     return f"{real.scheme}://{host}{parts.path if parts.scheme else ''}"
-
-
-def _is_stream(response: httpx2.Response) -> bool:
-    return response.headers.get("content-type", "").lower().startswith(_EVENTS)
 
 
 async def _without_body(response: httpx2.Response) -> httpx2.Response:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from mcp_ghost.servers.links.in_process import InProcessLink
 from mcp_ghost.servers.links.stdio import StdioLink
 from mcp_ghost.servers.sdk import import_with_sdk
 
@@ -70,3 +70,40 @@ async def make_link(
     from mcp_ghost.servers.links.http import HttpLink
 
     return HttpLink(name, config, redactor, authorize, is_older=is_older)
+
+
+class InProcessLink:
+    """Has nothing between the SDK's client and its server; both live and end with the session."""
+
+    has_read = True
+    fallback = None
+    wants_credentials = False
+
+    def __init__(self, name: str, redactor: Redactor) -> None:
+        self.is_connected = False
+        self._name = name
+        self._redactor = redactor
+
+    @asynccontextmanager
+    async def connect(self, _ready: asyncio.Future[None]) -> AsyncIterator[None]:
+        """There are no streams: the SDK makes them."""
+        await import_with_sdk("mcp_ghost.servers.protocol.wire")
+        self.is_connected = True
+        try:
+            yield
+        finally:
+            self.is_connected = False
+
+    def kill(self) -> None:
+        """There is no process."""
+
+    async def startup_message(self, seconds: float, cause: BaseException) -> str:
+        """Say what ended the start."""
+        words = f"it did not answer within {seconds:g} s"
+        if not isinstance(cause, TimeoutError):
+            words = self._redactor.words(f"{type(cause).__name__}: {cause}")
+        return f"Failed to start MCP server '{self._name}', an object of this program: {words}"
+
+    async def death_message(self) -> str:
+        """Say that it cannot be called any longer."""
+        return f"MCP server '{self._name}', an object of this program, has ended."

@@ -54,7 +54,9 @@ def provider_for(
         store = Store(url, shown, asked)
         provider: OAuthClientProvider = _for_programs(url, auth, store)
     else:
-        is_document = _is_document(auth.client_id)
+        # The address of a document that describes the client (CIMD).
+        parts = urlsplit(auth.client_id or "")
+        is_document = parts.scheme == "https" and parts.path.strip("/") != ""
         fixed = None if is_document else _registered_beforehand(auth)
         store = Store(url, shown, asked, fixed)
         person = _Person(url, authorize, check_page, has_secret=bool(fixed and fixed.client_secret))
@@ -84,12 +86,6 @@ def _for_programs(url: str, auth: OAuth, store: Store) -> OAuthClientProvider:
             scope=" ".join(auth.scopes) or None,
             issuer=auth.issuer or store.kept.issuer,
         )
-
-
-def _is_document(client_id: str | None) -> bool:
-    """Whether it is the address of a document that describes the client (CIMD)."""
-    parts = urlsplit(client_id or "")
-    return parts.scheme == "https" and parts.path.strip("/") != ""
 
 
 def _registered_beforehand(auth: OAuth) -> OAuthClientInformationFull | None:

@@ -1,4 +1,4 @@
-"""The streams between a link and the SDK; importing it imports the SDK.
+"""The SDK's client for one connection, and the streams between it and a link; imports the SDK.
 
 Answers pass through ``lenient``. And a server that leaves ``server/discover`` unanswered, as some
 older ones do, is not waited for as long as the SDK would (ten seconds): the SDK is told that there
@@ -8,12 +8,17 @@ SDK is told to ask again, as if the server had refused the handshake.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Protocol, TypeAlias
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp import Client, MCPError
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     CLIENT_CAPABILITIES_META_KEY,
@@ -21,6 +26,7 @@ from mcp.types import (
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     ErrorData,
+    Implementation,
     JSONRPCError,
     JSONRPCNotification,
     JSONRPCRequest,
@@ -28,7 +34,13 @@ from mcp.types import (
 )
 from mcp.types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
+from mcp_ghost.network import __version__
 from mcp_ghost.servers.protocol.lenient import readable
+from mcp_ghost.servers.protocol.revision import Revision
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds before a subscription that was lost is asked for again."""
+_logger = logging.getLogger(__name__)
 
 _ANSWER_SECONDS = 1.0
 """For an answer to ``server/discover``, once the server has read it."""
@@ -195,3 +207,67 @@ def _error(
 ) -> SessionMessage:
     error = ErrorData(code=code, message=message, data=data)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id_, error=error))
+
+
+class NoWire:
+    """Stands for the wire to an object of this program, in between of which there is nothing."""
+
+    def __init__(self) -> None:
+        self.tools_changed = False
+        self.has_ended = False
+
+
+def speaking(
+    target: object,
+    streams: Streams | None,
+    has_read: Callable[[], bool],
+    spoken: Revision,
+    on_request: Any,  # noqa: ANN401  the SDK's callback
+) -> tuple[Client, Wire | NoWire]:
+    """A client over ``streams``, or of ``target``, an object of this program, without any."""
+    wire: Wire | NoWire = NoWire()
+    if streams is not None:
+        wire = Wire(streams, has_read)
+        target = nullcontext(wire.streams)
+    client = Client(
+        target,  # type: ignore[arg-type]  # of the two kinds that it takes
+        mode=spoken.mode,
+        prior_discover=spoken.prior_discover,
+        client_info=Implementation(name="mcp_ghost", version=__version__),
+        cache=None,  # ``refresh`` knows when a list is stale
+        elicitation_callback=on_request,
+    )
+    return client, wire
+
+
+async def closed_or_listening(
+    client: Client, closing: asyncio.Event, on_change: Callable[[], None]
+) -> None:
+    """Listen to changes, where that has to be asked for, until ``closing``."""
+    listening = asyncio.create_task(_listen(client, on_change))
+    try:
+        await closing.wait()
+    finally:
+        listening.cancel()
+        await asyncio.wait([listening])
+
+
+async def _listen(client: Client, on_change: Callable[[], None]) -> None:
+    """Keep a subscription open; before 2026-07-28, changes are told to everybody."""
+    tools = client.server_capabilities.tools
+    if client.session.discover_result is None or tools is None or not tools.list_changed:
+        return
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            async with client.listen(tools_list_changed=True) as subscription:
+                pause = _FIRST_PAUSE
+                async for _ in subscription:
+                    on_change()
+        except SubscriptionLost as error:
+            _logger.debug("Lost the subscription to changes: %s", error)
+        except MCPError as error:
+            _logger.debug("No subscription to changes: %s", error)
+            return
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
