@@ -156,6 +156,7 @@ def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable() 
         ("status:429:", "it answered with status 429: Too Many Requests. The call was not made"),
         ("status:200:<h1>x</h1>", "Unexpected content type: text/html"),
         ("status:200:{}", "The server sent a malformed reply"),
+        ("status:200: {}", "The server sent a malformed reply"),  # as text/html
         ('status:422:{"error": {"code": "E7", "message": "full"}}', "full (E7)"),
         ('status:200:{"id": null, "error": {"code": -32603, "message": "no"}}', "no"),
         ("garbled", "The server sent a malformed reply"),

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT
-from mcp_ghost.servers.protocol.result import read_result
+from mcp_ghost.servers.protocol.lenient import read_result
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.text import seen
 from tests.support.servers import listing

@@ -64,7 +64,7 @@ _NOT_HANDLED = frozenset({401, 403, 405, 406, 411, 413, 414, 415, 417, 421, 426,
 so 503, which gateways send for a connection that broke, too."""
 _OF_A_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
 """What servers say of a session that they do not know, with a status other than 404."""
-_ANSWERS_NOBODY = re.compile(rb'\{(?=.{0,200}"id":\s*null\b)(?=.*"error":\s*\{)', re.DOTALL)
+_ANSWERS_NOBODY = re.compile(rb'\s*\{(?=.{0,200}"id":\s*null\b)(?=.*"error":\s*\{)', re.DOTALL)
 """An error that a server sends for a request that it did not read well enough."""
 _CHALLENGE = "www-authenticate"
 _SIGN_IN = (
@@ -340,7 +340,10 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if request.method == "POST" and _ANSWERS_NOBODY.match(content):  # but for this request
             code, message, data = _error_in(content.decode())
             return _error_response(502, INTERNAL_ERROR if code is None else code, message, data)
-        return httpx2.Response(response.status_code, headers=_kept(response), content=content)
+        kept = _kept(response)
+        if content.lstrip()[:1] in (b"{", b"["):  # whatever the server calls it
+            kept["content-type"] = "application/json"
+        return httpx2.Response(response.status_code, headers=kept, content=content)
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """An HTTP status as an error in JSON-RPC, with the server's words where it has any."""
