@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from evaluation.achievements.achievement import Achievements
+from evaluation.fleet.file_sync import Piece, packed, unpack
+from evaluation.fleet.file_sync import put as put_piece
 from evaluation.protocols.protocol import Protocol
 from evaluation.suites.suite import Suite
 from game_interface.story import load_story
@@ -17,7 +19,7 @@ from mcp_ghost.config.variables import read_env_file as env_file_of_a_server
 from mcp_ghost.config.variables import resolved
 from mcp_ghost.env_file import read_env_file
 from mcp_ghost.files import open_regular, write_whole
-from mcp_ghost.golden import load_golden
+from mcp_ghost.golden import load_golden, save_golden
 from mcp_ghost.run.pausing.state import State
 from movie_generator import VideoScript
 from movie_generator.settings import AppConfig
@@ -30,7 +32,7 @@ from session.record.index import LogIndex, is_being_written
 from session.record.text_log import EpisodeLog
 from storage.files.edits import file_bytes
 from stories.profile import find_profile, read_profile
-from tests.support.viewing import recorded
+from tests.support.viewing import play, recorded
 from viewer.experiments.notes import NOTES_FILE, Notes
 from viewer.experiments.search import turns_with
 from viewer.library import Library
@@ -129,6 +131,23 @@ def test_a_list_of_episodes_leaves_out_what_is_no_log_and_shows_the_rest(tmp_pat
     os.mkfifo(tmp_path / SUMMARIES_FILE)
     (row,) = Library(tmp_path).index()["episodes"]
     assert (row["id"], row["note"]) == ("played", "")
+
+
+def test_what_holds_prompts_is_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        folder = play(tmp_path, 2, reflection_enabled=False)
+        branch_off(folder, 1, folder.with_name("branch"))
+        unpack(packed(folder), tmp_path / "fleet")
+        put_piece(Piece("events.jsonl", 0, b"{}"), tmp_path / "new")
+        save_golden(tmp_path / "golden.json", {"final_text": "", "tool_chain": []})
+        Library(tmp_path).index()
+    finally:
+        os.umask(before)
+    files = [it for it in tmp_path.rglob("*") if it.is_file() and it.name != "knowledge.db"]
+    names = ["events.jsonl"] * 4 + ["episode.log"] * 2 + ["golden.json", SUMMARIES_FILE]
+    assert sorted(it.name for it in files) == sorted(names)
+    assert {it.stat().st_mode & 0o777 for it in files} == {0o600}
 
 
 def test_a_long_file_is_refused_before_it_is_read(

@@ -16,7 +16,7 @@ from evaluation.plan import PLAN_FILE, Key, keys_of
 from evaluation.run import taken
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
-from mcp_ghost.files import write_whole
+from mcp_ghost.files import PRIVATE, write_whole
 from mcp_ghost.text import counted
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
@@ -173,9 +173,9 @@ def _copy_logs(logs: Mapping[Key, Path], out: Path) -> int:
         else:
             missing[key] = log
     for key, log in missing.items():
-        files = sorted(path for path in log.iterdir() if path.is_file())
+        files = [it for it in log.iterdir() if it.is_file() and not it.is_symlink()]
         for path in sorted(files, key=lambda path: path.name == EVENTS_FILE):
-            write_whole(out / key.place / path.name, path.read_bytes())
+            write_whole(out / key.place / path.name, path.read_bytes(), mode=PRIVATE)
     return len(missing)
 
 

@@ -3,10 +3,12 @@
 Of the event log only finished lines travel, so that whatever arrived can be continued.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from mcp_ghost.files import PRIVATE, open_regular, write_whole
 from session.record.event_log import EVENTS_FILE
 
 
@@ -29,7 +31,7 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
     """The same files in another folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
-        (folder / name).write_bytes(data)
+        write_whole(folder / name, data, mode=PRIVATE)
 
 
 def put(piece: Piece, folder: Path) -> None:
@@ -42,7 +44,7 @@ def put(piece: Piece, folder: Path) -> None:
     if path.parent != folder or piece.name in (".", ".."):
         raise ValueError(f"{piece.name!r} is not the name of an episode's file.")
     folder.mkdir(parents=True, exist_ok=True)
-    with path.open("r+b" if path.exists() else "w+b") as file:
+    with os.fdopen(open_regular(path, os.O_RDWR | os.O_CREAT), "r+b") as file:
         if file.seek(0, 2) < piece.offset:
             raise ValueError(f"{path} lacks what comes before byte {piece.offset}.")
         file.seek(piece.offset)
@@ -72,7 +74,7 @@ class Growth:
         if (inode, size) == (known, sent) and path.name in self._known:
             return None
         begin = sent if inode == known and size >= sent else 0
-        with path.open("rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             file.seek(begin)
             data = file.read()
         if path.name == EVENTS_FILE:
@@ -82,7 +84,7 @@ class Growth:
 
 
 def _travels(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".")
+    return path.is_file() and not path.is_symlink() and not path.name.startswith(".")
 
 
 def _state(path: Path) -> tuple[int, int]:

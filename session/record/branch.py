@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mcp_ghost.files import open_regular
+from mcp_ghost.files import PRIVATE, open_regular, write_whole
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE, damaged
 from session.record.folder import NOTES_FILE
@@ -28,11 +28,9 @@ def branch_off(trunk: Path, turn: int, branch: Path) -> None:
     """
     lines = list(shared_lines(trunk, turn, branch.name))
     branch.mkdir(parents=True, exist_ok=True)
-    whole = branch / f"{EVENTS_FILE}.new"
-    whole.write_bytes(b"".join(lines))
     if (notes := trunk / NOTES_FILE).is_file() and not notes.is_symlink():
-        shutil.copyfile(notes, branch / NOTES_FILE)  # later ones are taken back when it is resumed
-    whole.rename(branch / EVENTS_FILE)  # a crash leaves no half of a trunk
+        shutil.copy(notes, branch / NOTES_FILE)  # later ones are taken back when it is resumed
+    write_whole(branch / EVENTS_FILE, b"".join(lines), mode=PRIVATE)  # last: whole, or no branch
 
 
 def branch_name(trunk: str, turn: int) -> str:

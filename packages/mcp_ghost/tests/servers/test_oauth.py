@@ -8,9 +8,10 @@ import socketserver
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import httpx2
 import pytest
@@ -88,6 +89,29 @@ def test_who_signs_in_once_need_not_do_so_again(server: Guarded, tmp_path: Path)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert server.issued[0] in file.read_text()
+
+
+async def test_strangers_who_connect_and_ask_nothing_do_not_keep_the_browser_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    back = browser.address_to_return_to()
+    url = f"https://sign.example/in?{urlencode({'redirect_uri': back, 'state': 'ours'})}"
+    signed_in = asyncio.create_task(browser.in_browser(url, "A sign-in."))
+    await asyncio.sleep(0)  # until it listens
+    host, port = "127.0.0.1", urlsplit(back).port
+    strangers = [await asyncio.open_connection(host, port) for _ in range(40)]
+    for reader, _ in strangers[:24]:
+        with suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), PATIENCE / 20) == b""
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        assert "signed in" in (await client.get(f"{back}?code=1&state=ours")).text
+    assert await asyncio.wait_for(signed_in, PATIENCE) == f"{back}?code=1&state=ours"
+    for _, writer in strangers:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 def test_the_browser_opens_and_is_sent_back_to_an_address_that_listens(

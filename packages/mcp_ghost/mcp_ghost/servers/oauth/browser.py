@@ -26,6 +26,7 @@ _SECONDS = 300.0
 """For a person to sign in."""
 _REQUEST_SECONDS = 10.0
 _LONGEST_LINE = 16_384
+_MOST_CONNECTED = 16
 _PAGE = (
     "<!doctype html><meta charset=utf-8><title>mcp_ghost</title><p>{words} You can close this page."
 )
@@ -44,17 +45,26 @@ async def in_browser(url: str, parties: str) -> str:
         raise MCPError(f"Only an 'authorize' function can receive what is sent to {back}.")
     returned: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
+    connected: list[asyncio.StreamWriter] = []
+
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connected.append(writer)
+        if len(connected) > _MOST_CONNECTED:
+            connected.pop(0).transport.abort()  # it waits longest; a browser asks at once
         with suppress(OSError, ValueError, TimeoutError):
             async with asyncio.timeout(_REQUEST_SECONDS):
-                _, target, _ = (await reader.readline()).decode("ascii").split(" ")
+                line = await reader.readline()
+                connected.remove(writer)  # or it was closed
+                _, target, _ = line.decode("ascii").split(" ")
                 words = _received(urljoin(back, target), parts.path, query, returned)
                 writer.write(_response(words))
                 await writer.drain()
         writer.close()
 
     try:
-        server = await asyncio.start_server(answer, parts.hostname, parts.port, limit=_LONGEST_LINE)
+        server = await asyncio.start_server(
+            answer, parts.hostname, parts.port, limit=_LONGEST_LINE, backlog=_MOST_CONNECTED
+        )
     except OSError as error:
         raise MCPError(f"Nothing can listen at {back}: {error.strerror}.") from error
     async with server:
@@ -66,6 +76,9 @@ async def in_browser(url: str, parties: str) -> str:
             return await asyncio.wait_for(returned, _SECONDS)
         except TimeoutError:
             raise MCPError(f"Nobody signed in within {_SECONDS:g} s.") from None
+        finally:
+            for writer in connected:
+                writer.transport.abort()
 
 
 async def nowhere(url: str) -> str:
