@@ -99,9 +99,11 @@ async def test_strangers_who_connect_and_ask_nothing_do_not_keep_the_browser_out
     back = browser.address_to_return_to()
     url = f"https://sign.example/in?{urlencode({'redirect_uri': back, 'state': 'ours'})}"
     signed_in = asyncio.create_task(browser.in_browser(url, "A sign-in."))
-    await asyncio.sleep(0)  # until it listens
     host, port = "127.0.0.1", urlsplit(back).port
-    strangers = [await asyncio.open_connection(host, port) for _ in range(40)]
+    strangers: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    while len(strangers) < 40:
+        with suppress(ConnectionRefusedError):  # until it listens
+            strangers.append(await asyncio.open_connection(host, port))
     for reader, _ in strangers[:24]:
         with suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), PATIENCE / 20) == b""
