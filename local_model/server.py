@@ -65,7 +65,7 @@ def start_engine(arguments: argparse.Namespace, key: str) -> Any:  # noqa: ANN40
     params.n_ctx = arguments.context
     params.n_parallel = 1
     params.n_gpu_layers = 0
-    params.fit_params = False  # to the memory of a GPU; this and the next took half of the start
+    params.fit_params = False  # to the memory of a GPU; with the next, two fifths of the start
     params.warmup = False
     params.cpuparams.n_threads = arguments.threads
     params.cpuparams_batch.n_threads = arguments.threads

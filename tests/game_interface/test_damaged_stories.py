@@ -68,7 +68,7 @@ def test_whatever_a_damaged_story_does_is_an_error_of_the_game_layer(
 
 
 @pytest.mark.fuzz
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=40)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     changes=st.lists(st.tuples(st.integers(0, 5000), st.binary(min_size=1, max_size=6)), min_size=1)
 )
@@ -108,7 +108,10 @@ def test_properties_that_do_not_end_are_refused_with_their_place() -> None:
 
 @needs_jericho
 @pytest.mark.fuzz
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    max_examples=8,
+)
 @given(changes=CHANGES)
 def test_whatever_a_damaged_story_does_to_jericho_the_program_goes_on(
     changes: list[tuple[int, bytes]], tmp_path: Path
