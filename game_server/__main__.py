@@ -31,7 +31,8 @@ exit code: 0 the client closed the connection; 1 stopped by a failure; 2 wrong
   usage or configuration; 130 interrupted by Ctrl-C (143 by SIGTERM)
 
 environment:
-  GAME_SERVER_TOKEN  the token for --http; without it, one that is made once and kept for you
+  GAME_SERVER_TOKEN  the token for --http; without it, one is made once and
+                     kept for you
 
 examples:
   uv run python -m game_server

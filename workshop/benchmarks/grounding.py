@@ -1,8 +1,8 @@
 r"""How often the grounding check is wrong, on sentences that somebody wrote without knowing it.
 
     uv run --group check python -m workshop.benchmarks.grounding sentences.tsv
-    uv run --group check python -m workshop.benchmarks.grounding sentences.tsv --check model \
-        --model openai/gpt-5.4
+    uv run --group check python -m workshop.benchmarks.grounding sentences.tsv \
+        --check model --model openai/gpt-6-luna
 
 Each line of the file has four fields with tabs between them: the file of a page (Markdown, beside
 the list or in `pages/` there), a sentence of a script, `true` or `false`, and what kind of sentence

@@ -21,7 +21,7 @@ ELSEWHERE = {
     **{
         f"packages/mcp_ghost/docs/{name}.md": f"mcp_ghost-{name}.md"
         for name in (
-            *("servers", "tools", "results", "streaming"),
+            *("servers", "signing-in", "tools", "results", "streaming"),
             *("approval", "models", "goldens", "reference", "cookbook"),
         )
     },

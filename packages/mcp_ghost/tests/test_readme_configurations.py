@@ -25,6 +25,7 @@ PAGES = [
     *("README.md", "packages/mcp_ghost/README.md", "packages/movie_generator/README.md"),
     *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
     "packages/mcp_ghost/docs/servers.md",
+    "packages/mcp_ghost/docs/signing-in.md",
 ]
 
 
