@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from mcp_ghost.cli.flags import PROGRAM, Flags, parse_flags
 from mcp_ghost.cli.program import DONE, FAILED, WRONG_USE, Errors, complain, program
 from mcp_ghost.errors import POSIX_ONLY
-from mcp_ghost.files import read_regular
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.interruption import Interruption
@@ -85,6 +84,8 @@ async def _operation(
 
 def _schema(path: str) -> dict[str, Any]:
     """The JSON schema in a file."""
+    from mcp_ghost.files import read_regular  # on Windows, after main() has said so
+
     try:
         schema = json.loads(read_regular(Path(path)))
     except ValueError as error:
