@@ -32,7 +32,14 @@ def play(
     """The event that ends the episode, and what it took; reflections are made as by default."""
     with ModelServer(ScriptedModel(commands, think_every=10)) as model:
         run(
-            [sys.executable, str(ROOT / "main.py"), "--base-url", model.base_url, *flags],
+            [
+                sys.executable,
+                str(ROOT / "main.py"),
+                "--trust",
+                "--base-url",
+                model.base_url,
+                *flags,
+            ],
             cwd=folder,
             env={**os.environ, "ZORKGPT_REFLECTION_ENABLED": "true"},
             patience=300,

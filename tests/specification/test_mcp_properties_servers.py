@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from managers.mcp_manager import MCPError, MCPManager
 from mcp_ghost.config import ServerConfig
+from mcp_ghost.text import seen
 from session.game_configuration import GameConfiguration
 from tests.specification.test_mcp_properties import any_outcomes, hundred_times, replies
 from tests.support.fakes import FakeManager, Outcome, Turn, answer, batch
@@ -132,22 +133,27 @@ def test_after_disconnecting_neither_server_nor_its_children_run(
     assert not any(map(is_running, journal.starts))
 
 
+def words(most: int) -> st.SearchStrategy[str]:
+    """Texts without what people would not see, which models are not given either."""
+    return st.text(max_size=most).map(seen)
+
+
 tool_names = st.from_regex(r"[A-Za-z0-9_.-]{1,40}", fullmatch=True)
 property_schemas = st.fixed_dictionaries(
     {"type": st.sampled_from(["string", "integer", "boolean", "array", "object"])},
-    optional={"description": st.text(max_size=20), "enum": st.lists(st.text(max_size=5))},
+    optional={"description": words(20), "enum": st.lists(words(5))},
 )
 input_schemas = st.fixed_dictionaries(
     {
         "type": st.just("object"),
-        "properties": st.dictionaries(st.text(max_size=10), property_schemas, max_size=4),
+        "properties": st.dictionaries(words(10), property_schemas, max_size=4),
     },
-    optional={"required": st.lists(st.text(max_size=10), max_size=3), "title": st.text(max_size=9)},
+    optional={"required": st.lists(words(10), max_size=3), "title": words(9)},
 )
 mcp_tools = st.lists(
     st.fixed_dictionaries(
         {"name": tool_names, "inputSchema": input_schemas},
-        optional={"description": st.text(max_size=40), "annotations": st.just({"title": "t"})},
+        optional={"description": words(40), "annotations": st.just({"title": "t"})},
     ),
     min_size=1,
     max_size=12,

@@ -116,11 +116,11 @@ def test_an_interrupted_merge_is_no_evaluation_and_goes_on(
     out = tmp_path / "out"
     written: list[Path] = []
 
-    def full_disk(path: Path, content: bytes | str) -> bool:
+    def full_disk(path: Path, content: bytes | str, mode: int | None = None) -> bool:
         if len(written) == 2:
             raise OSError(28, "No space left on device", str(path))
         written.append(path)
-        return write_whole(path, content)
+        return write_whole(path, content, mode=mode)
 
     monkeypatch.setattr("evaluation.commands.merge.write_whole", full_disk)
     assert merge(out, a, b) == 1

@@ -218,13 +218,15 @@ export class Transcript {
     if (block.shown && block === this.#wanted) this.reveal(this.#shown);
   }
 
-  /** Change a block's height without moving what is read beneath it. */
+  /** Change a block's height without moving what is read beneath it; who is at the end stays there. */
   #keepPlace(block, change) {
     const { offsetTop, offsetHeight } = block.node;
     const above = offsetTop + offsetHeight <= this.node.scrollTop + 80;
+    const atEnd = this.node.scrollTop > 0 && this.#toEnd < 4;
     change();
     const grown = block.node.offsetHeight - offsetHeight;
-    if (above && grown) this.#scrollTo(this.node.scrollTop + grown);
+    if (grown && atEnd) this.#scrollTo(this.node.scrollHeight);
+    else if (grown && above) this.#scrollTo(this.node.scrollTop + grown);
   }
 
   /** Bring a block's rows up to date; those that say what they said stay as they are. */
