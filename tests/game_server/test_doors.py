@@ -177,6 +177,7 @@ def test_what_an_environment_prints_at_its_start_is_no_message_to_the_client(
     assert "The corridor is being built." in errors
 
 
+@pytest.mark.soak
 def test_mcp_ghost_plays_with_three_lines_of_configuration(server: Program) -> None:
     """As docs/doors.md has them, in processes that start cold."""
     text = (ROOT / "docs" / "doors.md").read_text(encoding="utf-8")

@@ -70,6 +70,7 @@ def test_suites_run_for_their_time_and_a_failure_is_made_small(tmp_path: Path) -
     assert outcome.returncode == 1
 
 
+@pytest.mark.soak
 def test_without_a_failure_the_outcome_is_0(tmp_path: Path) -> None:
     outcome = fuzz(tmp_path, "--minutes", "0.001", "--only", "holds")
     assert outcome.returncode == 0, outcome.stdout

@@ -54,6 +54,7 @@ def test_version_licence_and_python_are_those_of_the_repository() -> None:
     assert (PACKAGE / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
+@pytest.mark.soak
 def test_the_folder_works_when_copied_alone_into_another_project(tmp_path: Path) -> None:
     shutil.copytree(
         PACKAGE / "mcp_ghost", tmp_path / "mcp_ghost", ignore=shutil.ignore_patterns("__pycache__")

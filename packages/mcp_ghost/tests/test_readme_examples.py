@@ -72,6 +72,7 @@ def test_a_call_that_is_refused_is_not_made(provider: WireName, tmp_path: Path) 
 
 
 @every_provider
+@pytest.mark.soak
 def test_a_paused_run_goes_on_in_another_process(provider: WireName, tmp_path: Path) -> None:
     call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})])
     done = run(tmp_path, [call], provider, "later.py")
@@ -83,6 +84,7 @@ def test_a_paused_run_goes_on_in_another_process(provider: WireName, tmp_path: P
 
 
 @every_provider
+@pytest.mark.soak
 def test_the_story_is_told_as_it_comes(provider: WireName, tmp_path: Path) -> None:
     call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})], "Noting it. ")
     done = run(tmp_path, [call, content_reply("Once upon a time.")], provider, "story.py")
@@ -109,6 +111,7 @@ def test_a_tool_is_found_among_many(provider: WireName, tmp_path: Path) -> None:
 
 
 @every_provider
+@pytest.mark.soak
 def test_a_golden_travels_without_its_servers(provider: WireName, tmp_path: Path) -> None:
     call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})])
     done = run(tmp_path, [call, content_reply("Noted.")], provider, "travel.py")
@@ -136,6 +139,7 @@ def test_a_long_book_is_summarised_on_the_way(provider: WireName, tmp_path: Path
 
 
 @every_provider
+@pytest.mark.soak
 def test_a_run_is_traced_to_a_collector(provider: WireName, tmp_path: Path) -> None:
     call = tool_reply([("mcp_ghost.notes.add", {"text": "The milk is gone."})])
     with running_collector() as collector:

@@ -103,6 +103,7 @@ def test_no_variant_is_made_whose_walkthrough_does_not_win(
 
 @needs_inform
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.soak
 def test_the_originals_walkthrough_is_worth_little_in_a_variant(seed: int) -> None:
     end, _ = played(made(seed).story, made(seed).profile, BUNDLED_COMMANDS)
 
@@ -170,6 +171,7 @@ def rooms_of(variant: Made) -> Iterator[tuple[Game, Facts, str]]:
 
 
 @needs_inform
+@pytest.mark.soak
 def test_the_program_writes_stories_that_are_known_by_their_profiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
