@@ -182,8 +182,8 @@ def _shoot_replay(browser: Browser, address: str) -> None:
         page.get_by_role("button", name="Show the whole map").click()
         _shoot(page, "replay-dark")
         page.emulate_media(color_scheme="light")
-        page.get_by_role("navigation", name="Beside the story").get_by_text("Prompt").click()
-        page.get_by_text("Only lines that are new since the previous call").wait_for()
+        page.get_by_role("tab", name="Prompt").click()
+        page.get_by_text("Only new lines").wait_for()
         _shoot(page, "prompt-light")
     with _opened(browser, f"{address}#/{EPISODE}/turn/34", "light", viewport=PHONE) as page:
         _show(page, 34)
