@@ -97,7 +97,7 @@ class _Connection(H11Protocol):
     since = 0.0
     """The moment at which it was opened, or was last answered."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         """Close another one if there are too many."""
         super().connection_made(transport)
         self.since = self.loop.time()
