@@ -14,14 +14,12 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequen
 from contextlib import aclosing
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeAlias, Unpack, overload
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeAlias, Unpack, _SpecialForm, overload
 
 from mcp_ghost.run.settings import Options, OtherOptions, Settings, checked, declared
 
 if TYPE_CHECKING:
-    from types import UnionType
-    from typing import _SpecialForm
-
     from mcp.server import MCPServer, Server
     from typing_extensions import TypeVar
 

@@ -8,13 +8,11 @@ from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
+from mcp_ghost.messages import ToolSchema
 from mcp_ghost.results import ToolCallResult
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import ToolSchema
 
 Hints: TypeAlias = Mapping[str, Any]
 """What a tool says of its effects: ``readOnlyHint`` and its like."""

@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import httpx2
 
 from mcp_ghost.config import ServerConfig, load_servers
 from mcp_ghost.errors import GoldenError, LLMError
@@ -29,9 +31,6 @@ from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming.events import EventReader
 from mcp_ghost.providers.transport import Endpoint
 from mcp_ghost.toolsets.server import Leaf, Server
-
-if TYPE_CHECKING:
-    import httpx2
 
 _NOT_STARTED = ServerConfig(command="recorded")
 _NO_KEY = "replayed"

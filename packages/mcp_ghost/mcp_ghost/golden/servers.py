@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import GoldenError, MCPError, MCPServerStartupError
+from mcp_ghost.messages import ToolSchema
 from mcp_ghost.results import ToolCallResult, jsonable
 from mcp_ghost.toolset import Call, Kind, Outcome
 from mcp_ghost.toolsets.server import Leaf, Server
-
-if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
-    from mcp_ghost.messages import ToolSchema
 
 Recorded: TypeAlias = dict[str, dict[str, Any]]
 """By server: {"revision", "tools", "annotations", "failure", "calls", "restarts"}."""

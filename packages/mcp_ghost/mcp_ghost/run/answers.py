@@ -2,59 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from mcp_ghost.loop import LoopEnd
 from mcp_ghost.media import Gallery, media_in
 from mcp_ghost.results import ResultBudget, ToolCallResult, format_tool_response
 from mcp_ghost.run import prompts
 from mcp_ghost.run.calls import CallPolicy, failure
+from mcp_ghost.run.pausing.approval import Approved
 from mcp_ghost.run.pausing.ledger import Told
 from mcp_ghost.run.search import FIND_TOOLS
+from mcp_ghost.run.shared import Run
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome
-
-if TYPE_CHECKING:
-    from mcp_ghost.run.pausing.approval import Approved
-    from mcp_ghost.run.report.account import Account
-    from mcp_ghost.run.report.events import Events
 
 
 class GhostPolicy(CallPolicy):
     """Tells the model of each call in plain text.
 
-    With ``backtracking``, the model learns of a failure and is asked for another way, and calls go
-    side by side: those of different servers, and on one server up to ``max_parallel`` of tools
-    that only read. Without, they go one after the other, and the first failure ends the run.
+    With ``enable_backtracking``, the model learns of a failure and is asked for another way, and
+    calls go side by side: those of different servers, and on one server up to
+    ``max_parallel_calls`` of tools that only read. Without, they go one after the other, and the
+    first failure ends the run.
     """
 
     end = LoopEnd.FAILED_CALL
 
-    def __init__(
-        self,
-        account: Account,
-        events: Events,
-        approved: Approved,
-        *,
-        backtracking: bool,
-        max_parallel: int,
-        max_result_tokens: int | None,
-        gallery: Gallery,
-        as_seen: Callable[[str], str],
-    ) -> None:
-        """``as_seen`` puts the model's names of tools in the place of ours."""
-        super().__init__(max_parallel=max_parallel if backtracking else 1, gallery=gallery)
-        self.by_server = backtracking
-        self._account = account
-        self._events = events
+    def __init__(self, run: Run, approved: Approved) -> None:
+        settings = run.settings
+        self.by_server = settings["enable_backtracking"]
+        super().__init__(
+            max_parallel=settings["max_parallel_calls"] if self.by_server else 1,
+            gallery=Gallery(is_open=settings["images"] == "auto"),
+        )
+        self._run = run
         self._approved = approved
-        self._max_result_tokens = max_result_tokens
-        self._as_seen = as_seen
+        self._as_seen = run.conversation.as_seen
 
     def budget(self) -> ResultBudget:
         """The room for the results of one reply."""
-        return ResultBudget(self._max_result_tokens)
+        return ResultBudget(self._run.settings["max_result_tokens_per_turn"])
 
     async def before(self, calls: Sequence[Call]) -> None:
         """Pause where a person has to be asked: earlier calls may depend on what is decided."""
@@ -87,24 +74,25 @@ class GhostPolicy(CallPolicy):
 
     async def _failed(self, call: Call, outcome: Outcome, *, may_have_acted: bool) -> str:
         """Note a failure; returns what the model is told."""
+        account, events = self._run.account, self._run.events
         kind, error = outcome.kind, outcome.error or outcome.reason
         content = outcome.result.content
-        if not self._account.knows(call):  # it was not even tried
-            record = self._account.tried(call, 0.0, content, error)
-            await self._events.emit("tool_result", **asdict(record))
-        message = self._account.words(error)
+        if not account.knows(call):  # it was not even tried
+            record = account.tried(call, 0.0, content, error)
+            await events.emit("tool_result", **asdict(record))
+        message = account.words(error)
         if may_have_acted:
             message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
         recovery = "asked the model for another way" if self.by_server else None
         if kind is Kind.REFUSED and recovery:
             recovery = "told the model"
-        self._account.failed(call.name, error, recovery, call.place)
+        account.failed(call.name, error, recovery, call.place)
         tool = self._as_seen(call.name)
         said = message if kind is Kind.TOOL_ERROR else self._as_seen(message)
         if not self.by_server:
             return prompts.failure(tool, said)
         if kind is Kind.REFUSED:
             return prompts.refused(tool, said)
-        self._account.backtracks += 1
-        await self._events.emit("backtrack", tool_name=call.name, error=message)
+        account.backtracks += 1
+        await events.emit("backtrack", tool_name=call.name, error=message)
         return prompts.another_way(tool, said, content)

@@ -7,25 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.config.secrets import redactor_of
-from mcp_ghost.messages import with_answers
+from mcp_ghost.messages import Message, ToolSchema, with_answers
 from mcp_ghost.providers.common import calls_of, tool_names
 from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
 from mcp_ghost.run.memory.context import Compaction, LatestExchange, limit_of
 from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.run.search import ToolSearch
+from mcp_ghost.servers.session import OnProgress
 from mcp_ghost.toolset import MAY_HAVE_ACTED
 from mcp_ghost.toolsets.server import Leaf, Server
 from mcp_ghost.toolsets.union import Toolbox, unused
 
 if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
-    from mcp_ghost.messages import Message, ToolSchema
     from mcp_ghost.providers.client import ProviderClient
     from mcp_ghost.run.form import Form
     from mcp_ghost.run.settings import Settings
-    from mcp_ghost.servers.session import OnProgress
 
 _INTERRUPTED = f"No result: the run was interrupted. {MAY_HAVE_ACTED}."
 

@@ -12,13 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from mcp_ghost.providers.schema import response_format, strict_schema
-from mcp_ghost.results import jsonable
+from mcp_ghost.results import JSON, JSONObject, jsonable
 from mcp_ghost.run.report.synthesis import final_result
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-    from mcp_ghost.results import JSON, JSONObject
 
 _WRAPPED = "answer"
 """The key of what is not an object, since providers want one at the top."""

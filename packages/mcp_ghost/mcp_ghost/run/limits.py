@@ -7,10 +7,8 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcp_ghost.run.report.account import Account
+from mcp_ghost.run.report.account import Account
 
 _logger = logging.getLogger(__name__)
 

@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.config import load_servers
+from mcp_ghost.messages import Message
 from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.run.conversation import Conversation
-from mcp_ghost.toolsets.server import Server
+from mcp_ghost.toolsets.server import Leaf, Server
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import Message
     from mcp_ghost.run.settings import Settings
-    from mcp_ghost.toolsets.server import Leaf
 
 
 def conversation_of(

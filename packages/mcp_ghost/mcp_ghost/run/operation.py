@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMError, LLMMalformedCallError
 from mcp_ghost.loop import LoopEnd, LoopResult, names_of, run_loop
-from mcp_ghost.media import Gallery
 from mcp_ghost.messages import (
     LLMResponse,
+    Message,
+    ToolSchema,
     assistant_message,
     text_in,
     tool_message,
@@ -26,7 +27,7 @@ from mcp_ghost.run.answers import GhostPolicy
 from mcp_ghost.run.asking import Asking
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
-from mcp_ghost.run.form import FormError
+from mcp_ghost.run.form import Answer, Form, FormError
 from mcp_ghost.run.limits import Deadline, RunStoppedError
 from mcp_ghost.run.pausing.approval import Approved
 from mcp_ghost.run.pausing.ledger import PausedError
@@ -46,13 +47,12 @@ from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Span, Tracing
 from mcp_ghost.run.search import Searching
+from mcp_ghost.run.shared import Run
 from mcp_ghost.spoken import is_spoken_call
+from mcp_ghost.toolset import Toolset
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import Message, ToolSchema
-    from mcp_ghost.run.form import Answer, Form
     from mcp_ghost.run.settings import Settings
-    from mcp_ghost.toolset import Toolset
 
 _logger = logging.getLogger(__name__)
 
@@ -93,40 +93,47 @@ class Operation:
         self._messages = conversation.messages
         self._user_prompt = user_prompt
         self._closes = closes
-        self._account = Account(conversation.redactor)
         self._state = state
-        self._standing = Standing(
-            user_prompt,
-            conversation,
-            self._account,
-            settings["checkpoint"],
-        )
+        self._account = account = Account(conversation.redactor)
+        self._standing = Standing(user_prompt, conversation, account, settings["checkpoint"])
         if state is not None:
             self._standing.restore(state, decisions or {})
+        deadline = Deadline(settings["deadline"])
+        self._events = Events(settings["on_event"], account, deadline)
+        self._run = Run(
+            settings,
+            conversation,
+            account,
+            self._events,
+            deadline,
+            Tracing(settings, conversation, account),
+            self._standing.ledger,
+        )
+        self._asking = Asking(self._run)
 
     async def run(self) -> GhostResult:
         """Run everything; whatever goes wrong is in the result."""
         started = time.perf_counter()
-        self._deadline = Deadline(self._settings["deadline"])
-        self._events = Events(self._settings["on_event"], self._account, self._deadline)
-        self._tracing = Tracing(self._settings, self._conversation, self._account)
-        with self._tracing.run() as span:
+        with self._run.tracing.run() as span:
             return await self._traced(span, started)
 
     async def _traced(self, span: Span, started: float) -> GhostResult:
-        shared = (self._account, self._events, self._deadline, self._tracing)
-        self._asking = Asking(self._settings, self._conversation, *shared)
         ending = await self._operate()
         answer = None if ending.answer is None else self._account.clean_text(ending.answer)
         final = synthesis.final_result(answer)
+        request: Message = {"role": "user", "content": self._user_prompt}
+        # Where the conversation did not begin, as it would have.
+        said = self._messages or [*self._conversation.head(), request]
+        asked = [text_in(it) for it in self._messages if it["role"] == "user"]
+        known = [self._settings["system_prompt"], self._user_prompt, *asked]
         if ending.value is not None:
             final = self._account.clean(ending.value.plain)
         result: GhostResult[Any] = GhostResult(
             success=answer is not None,
             final_result=final,
             summary=synthesis.summary(self._account, answer, ended_by=ending.why),
-            tool_chain=with_dependencies(self._account.chain, self._told()),
-            conversation_history=history(self._said(), self._account),
+            tool_chain=with_dependencies(self._account.chain, known),
+            conversation_history=history(said, self._account),
             errors=self._account.errors,
             execution_metadata=self._account.metadata(time.perf_counter() - started),
             servers=self._account.servers,
@@ -135,14 +142,9 @@ class Operation:
             _output=ending.value.typed if ending.value else final,
         )
         failure = ending.why if answer is None and not ending.pending else None
-        self._tracing.ended(span, self._account.usage, failure)
+        self._run.tracing.ended(span, self._account.usage, failure)
         await self._events.emit("run_end", success=result.success, summary=result.summary)
         return result
-
-    def _told(self) -> list[str]:
-        """What the model knows without any tool."""
-        asked = [text_in(it) for it in self._messages if it["role"] == "user"]
-        return [self._settings["system_prompt"], self._user_prompt, *asked]
 
     async def _operate(self) -> _Ending:
         """Converse with everything open; leave nothing open afterwards."""
@@ -159,7 +161,7 @@ class Operation:
                     model=client.model,
                     servers=conversation.servers,
                 )
-                async with self._deadline.bound():
+                async with self._run.deadline.bound():
                     await conversation.open()
                 await self._take_stock(is_first=is_first)
                 if self._state is None:
@@ -251,46 +253,26 @@ class Operation:
         limit = self._settings["max_iterations"]
         return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
 
-    def _said(self) -> list[Message]:
-        """The conversation; where it did not begin, as it would have."""
-        request: Message = {"role": "user", "content": self._user_prompt}
-        return self._messages or [*self._conversation.head(), request]
-
     def _calls(self) -> Calls:
-        settings, account, events = self._settings, self._account, self._events
-        ledger = self._standing.ledger
-        toolset: Toolset = Searching(self._conversation.toolbox, self._conversation.search)
+        run, settings, conversation = self._run, self._settings, self._conversation
+        toolset: Toolset = Searching(conversation.toolbox, conversation.search)
         if settings["pause"]:
-            toolset = Interruptible(toolset, self._conversation.questions)
-        toolset = Bounded(toolset, self._deadline)
-        toolset = Reported(toolset, account, events, self._tracing)
-        toolset = Restarting(toolset, account, events)
-        toolset = Broken(toolset, events)
-        toolset = Unrepeated(toolset, settings["loop_limit"], events)
-        toolset = Noted(toolset, ledger)
+            toolset = Interruptible(toolset, conversation.questions)
+        for wrapper in (Bounded, Reported, Restarting, Broken, Unrepeated, Noted):
+            toolset = wrapper(toolset, run)
         approved = Approved(
             toolset,
             settings["approve"],
             settings["approve_when"],
-            ledger,
-            self._conversation.always,
+            run.ledger,
+            conversation.always,
             pauses=settings["pause"],
         )
-        policy = GhostPolicy(
-            account,
-            events,
-            approved,
-            backtracking=settings["enable_backtracking"],
-            max_parallel=settings["max_parallel_calls"],
-            max_result_tokens=settings["max_result_tokens_per_turn"],
-            gallery=Gallery(is_open=settings["images"] == "auto"),
-            as_seen=self._conversation.as_seen,
-        )
-        return Calls(approved, policy, ledger=ledger)
+        return Calls(approved, GhostPolicy(run, approved), ledger=run.ledger)
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
         toolbox = self._conversation.toolbox
-        async with self._deadline.bound():
+        async with self._run.deadline.bound():
             changed = await toolbox.refresh()
         for server in changed:
             tools = sum(tool.server == server for tool in toolbox.tools.values())

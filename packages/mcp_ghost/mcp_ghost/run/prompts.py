@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from mcp_ghost.results import cap, format_tool_response
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import ToolSchema
-    from mcp_ghost.results import JSON, JSONObject
+from mcp_ghost.messages import ToolSchema
+from mcp_ghost.results import JSON, JSONObject, cap, format_tool_response
 
 WORKING = """\
 You work on the user's request with the tools on offer, step by step.

@@ -6,35 +6,32 @@ import json
 import time
 from collections import Counter
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 from mcp_ghost.errors import MCPError
 from mcp_ghost.results import JSON
 from mcp_ghost.run.limits import RunStoppedError
+from mcp_ghost.run.shared import Run
 from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
-
-if TYPE_CHECKING:
-    from mcp_ghost.run.limits import Deadline
-    from mcp_ghost.run.pausing.ledger import Ledger
-    from mcp_ghost.run.report.account import Account
-    from mcp_ghost.run.report.events import Events
-    from mcp_ghost.run.report.tracing import Tracing
 
 BREAKER_THRESHOLD = 3
 """Consecutive failures of one tool after which it is no longer called."""
 
 
-class Bounded(Wrapper):
-    """Cuts calls off where the deadline of the run passes."""
+class RunWrapper(Wrapper):
+    """A wrapper that knows the run whose calls it makes."""
 
-    def __init__(self, inner: Toolset, deadline: Deadline) -> None:
+    def __init__(self, inner: Toolset, run: Run) -> None:
         super().__init__(inner)
-        self._deadline = deadline
+        self._run = run
+
+
+class Bounded(RunWrapper):
+    """Cuts calls off where the deadline of the run passes."""
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
         try:
-            async with self._deadline.bound():
+            async with self._run.deadline.bound():
                 return await self.inner.call(call)
         except RunStoppedError as error:
             return Outcome.without_result(Kind.STOPPED, str(error))
@@ -45,26 +42,21 @@ class Bounded(Wrapper):
         Raises:
             RunStoppedError: The deadline has passed.
         """
-        async with self._deadline.bound():
+        async with self._run.deadline.bound():
             await self.inner.restart(server)
 
 
-class Reported(Wrapper):
+class Reported(RunWrapper):
     """Makes each attempt a link of the chain, an event and a span, whatever its outcome.
 
     Not so one that is given up for a question of its server: it is made again with the answer.
     """
 
-    def __init__(self, inner: Toolset, account: Account, events: Events, tracing: Tracing) -> None:
-        super().__init__(inner)
-        self._account = account
-        self._events = events
-        self._tracing = tracing
-
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
-        with self._tracing.call(call) as span:
-            await self._events.emit(
+        account, events, tracing = self._run.account, self._run.events, self._run.tracing
+        with tracing.call(call) as span:
+            await events.emit(
                 "tool_call",
                 iteration=call.iteration,
                 retry_attempt=call.number,
@@ -76,25 +68,20 @@ class Reported(Wrapper):
             if outcome.kind is Kind.QUESTION:
                 return outcome
             seconds = time.perf_counter() - started
-            result = replace(outcome.result, content=self._account.clean(outcome.result.content))
+            result = replace(outcome.result, content=account.clean(outcome.result.content))
             outcome = replace(outcome, result=result)
-            record = self._account.tried(call, seconds, result.content, outcome.error)
-            self._tracing.returned(span, outcome)
-            await self._events.emit("tool_result", **asdict(record))
+            record = account.tried(call, seconds, result.content, outcome.error)
+            tracing.returned(span, outcome)
+            await events.emit("tool_result", **asdict(record))
         return outcome
 
 
-class Restarting(Wrapper):
+class Restarting(RunWrapper):
     """Starts a server that is gone once more, and makes the call again.
 
     Not so where the tool may have acted and does not say that a second time does no harm: that is
     for the model to decide. A timeout is never retried.
     """
-
-    def __init__(self, inner: Toolset, account: Account, events: Events) -> None:
-        super().__init__(inner)
-        self._account = account
-        self._events = events
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
@@ -105,7 +92,7 @@ class Restarting(Wrapper):
         if outcome.was_sent and not tool.may_be_repeated:
             return outcome
         about = {"tool_name": call.name, "server": tool.server, "error": outcome.reason}
-        await self._events.emit("retry", retry_attempt=call.number + 1, **about)
+        await self._run.events.emit("retry", retry_attempt=call.number + 1, **about)
         recovery = "tried to restart the server, in vain"
         try:
             await self.inner.restart(tool.server)
@@ -115,16 +102,15 @@ class Restarting(Wrapper):
         except MCPError as error:
             return Outcome.of_error(error)
         finally:
-            self._account.failed(call.name, outcome.reason, recovery, call.place)
+            self._run.account.failed(call.name, outcome.reason, recovery, call.place)
         return await self.inner.call(replace(call, number=call.number + 1))
 
 
-class Broken(Wrapper):
+class Broken(RunWrapper):
     """Calls a tool no longer that failed ``BREAKER_THRESHOLD`` times in a row."""
 
-    def __init__(self, inner: Toolset, events: Events) -> None:
-        super().__init__(inner)
-        self._events = events
+    def __init__(self, inner: Toolset, run: Run) -> None:
+        super().__init__(inner, run)
         self._failures: Counter[str] = Counter()
 
     async def call(self, call: Call) -> Outcome:
@@ -141,37 +127,35 @@ class Broken(Wrapper):
         elif outcome.kind not in (Kind.STOPPED, Kind.QUESTION):
             self._failures[call.name] += 1
             if self._failures[call.name] == BREAKER_THRESHOLD:
-                await self._events.emit("breaker_open", tool_name=call.name)
+                await self._run.events.emit("breaker_open", tool_name=call.name)
         return outcome
 
 
-class Unrepeated(Wrapper):
-    """Asks a read-only tool that gave one result ``limit`` times in a row not for it again.
+class Unrepeated(RunWrapper):
+    """Asks a read-only tool that gave one result ``loop_limit`` times in a row not for it again.
 
     Counted are equal calls in replies that follow each other, as long as nothing is called that
     may change what they return.
     """
 
-    def __init__(self, inner: Toolset, limit: int | None, events: Events) -> None:
-        super().__init__(inner)
-        self._limit = limit
-        self._events = events
+    def __init__(self, inner: Toolset, run: Run) -> None:
+        super().__init__(inner, run)
         self._seen: dict[str, tuple[JSON, int, int]] = {}
         """By call: its latest result, how often in a row it was that, and when it was asked for."""
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
-        tool = self.tools.get(call.name)
-        if self._limit is None or tool is None or not tool.is_read_only:
+        tool, limit = self.tools.get(call.name), self._run.settings["loop_limit"]
+        if limit is None or tool is None or not tool.is_read_only:
             self._seen.clear()
             return await self.inner.call(call)
         key = json.dumps([call.name, call.arguments], sort_keys=True, default=str)
         known, times, last = self._seen.get(key, (None, 0, 0))
         if call.iteration > last + 1:
             times = 0
-        if times >= self._limit:
+        if times >= limit:
             self._seen[key] = (known, times, call.iteration)
-            await self._events.emit("loop", tool_name=call.name, arguments=call.arguments)
+            await self._run.events.emit("loop", tool_name=call.name, arguments=call.arguments)
             return Outcome.without_result(
                 Kind.REPEATED,
                 f"not executed again: this call of '{call.name}' gave the same result {times} "
@@ -186,17 +170,13 @@ class Unrepeated(Wrapper):
         return outcome
 
 
-class Noted(Wrapper):
+class Noted(RunWrapper):
     """Writes in the ledger that a call goes out."""
-
-    def __init__(self, inner: Toolset, ledger: Ledger) -> None:
-        super().__init__(inner)
-        self._ledger = ledger
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
         try:
-            await self._ledger.going_out(call.id)
+            await self._run.ledger.going_out(call.id)
         except RunStoppedError as error:
             return Outcome.without_result(Kind.STOPPED, str(error))
         return await self.inner.call(call)

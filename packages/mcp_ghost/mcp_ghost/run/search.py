@@ -12,13 +12,11 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcp_ghost.messages import ToolSchema
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.toolset import Call, Outcome, Toolset, Wrapper
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import ToolSchema
 
 FIND_TOOLS = "find_tools"
 SEARCH_ABOVE = 20_000

@@ -15,8 +15,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
+from mcp_ghost.messages import ToolSchema
+from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, jsonable
 from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.links.link import Link, make_link
@@ -33,9 +36,6 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import RequestParamsMeta
 
-    from mcp_ghost.config import ServerConfig
-    from mcp_ghost.messages import ToolSchema
-    from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.protocol.wire import NoWire, Streams, Wire
 
 OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitable[None]]

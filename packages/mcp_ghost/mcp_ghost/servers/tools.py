@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_ghost.messages import ToolSchema
 from mcp_ghost.servers.protocol.lenient import TOO_DEEP, as_sent
 from mcp_ghost.text import seen
 
 if TYPE_CHECKING:
     from mcp import Client
 
-    from mcp_ghost.messages import ToolSchema
 
 MOST_TOOLS = 1000
 """Of one server; no model can choose among more."""

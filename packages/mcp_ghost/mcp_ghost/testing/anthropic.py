@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.refusals_anthropic import refusal
 from mcp_ghost.testing.rules import signature
 from mcp_ghost.testing.streams import anthropic_events
-from mcp_ghost.testing.wires import Wire, arguments_of, asked_form
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
-    from mcp_ghost.testing.wires import Headers
+from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form
 
 _STOP_REASON = {
     "stop": "end_turn",

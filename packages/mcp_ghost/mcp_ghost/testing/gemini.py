@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.refusals_gemini import call_text, refusal, wants_signatures
 from mcp_ghost.testing.rules import signature
 from mcp_ghost.testing.streams import gemini_events
-from mcp_ghost.testing.wires import Wire, arguments_of, asked_form
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
-    from mcp_ghost.testing.wires import Headers
+from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/(?:models/)?(?P<model>.+):(?:g|streamG)enerateContent")
 _FINISH_REASON = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}

@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.rules import (
     Exchange,
     first_objection,
@@ -20,9 +21,6 @@ from mcp_ghost.testing.rules import (
     unanswered,
     unasked,
 )
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
 
 ServerDialect: TypeAlias = Literal[
     "generic", "openai", "openrouter", "llamacpp", "mistral", "litellm"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.rules import (
     Exchange,
     first_objection,
@@ -21,9 +21,6 @@ from mcp_ghost.testing.rules import (
     unanswered,
     unasked,
 )
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
 
 _LONGEST = (
     ("claude-3-(?:opus|sonnet|haiku)", 4096),

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.rules import (
     first_objection,
     image_fault,
@@ -19,9 +19,6 @@ from mcp_ghost.testing.rules import (
     repeated,
     rules_of,
 )
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
 
 _VERSION_3 = re.compile(r"gemini-(?:[3-9]|\d\d)")
 _WITHOUT_CHECK = {"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"}

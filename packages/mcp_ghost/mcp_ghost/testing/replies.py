@@ -11,10 +11,9 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.testing import refusals
+from mcp_ghost.testing.refusals import ServerDialect
 from mcp_ghost.testing.rules import (
     Exchange,
     first_objection,
@@ -18,12 +19,7 @@ from mcp_ghost.testing.rules import (
     unasked,
 )
 from mcp_ghost.testing.streams import responses_events
-from mcp_ghost.testing.wires import Wire, openai_error
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
-    from mcp_ghost.testing.refusals import ServerDialect
-    from mcp_ghost.testing.wires import Headers
+from mcp_ghost.testing.wires import Headers, Wire, openai_error
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 

@@ -22,10 +22,9 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject
 
 Place: TypeAlias = tuple[str | int, ...]
 Check: TypeAlias = Callable[[Any], str | None]

@@ -11,20 +11,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx2
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.anthropic import ANTHROPIC
 from mcp_ghost.testing.gemini import GEMINI
+from mcp_ghost.testing.refusals import ServerDialect
 from mcp_ghost.testing.replies import ModelRequest, Reply, Script, content_reply, in_order
 from mcp_ghost.testing.responses import responses_wire
 from mcp_ghost.testing.wires import Wire, WireName, openai_wire
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
-    from mcp_ghost.testing.refusals import ServerDialect
 
 _FOREIGN = {"anthropic": ANTHROPIC, "gemini": GEMINI}
 """The wires into which OpenAI's shape is translated."""

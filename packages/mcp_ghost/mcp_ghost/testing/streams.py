@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject
 
 _WORDS = re.compile(r"\S+\s*|\s+")
 _PIECES = re.compile(r".{1,7}", re.DOTALL)

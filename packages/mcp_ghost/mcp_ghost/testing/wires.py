@@ -6,13 +6,11 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.refusals import ServerDialect, refusal
 from mcp_ghost.testing.streams import openai_events
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
 
 Headers: TypeAlias = Mapping[str, str]
 WireName: TypeAlias = Literal["openai", "responses", "anthropic", "gemini"]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import MCPError, MCPToolCallError
+from mcp_ghost.messages import ToolSchema
+from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT
+from mcp_ghost.servers.oauth.browser import Authorize
+from mcp_ghost.servers.protocol.elicitation import Elicit
 from mcp_ghost.servers.session import (
     DEFAULT_CALL_TIMEOUT,
     DEFAULT_STARTUP_TIMEOUT,
@@ -15,13 +20,6 @@ from mcp_ghost.servers.session import (
     ServerSession,
 )
 from mcp_ghost.toolset import Call, Kind, Outcome, Tool, Toolset, outcome_of
-
-if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
-    from mcp_ghost.messages import ToolSchema
-    from mcp_ghost.redact import Redactor
-    from mcp_ghost.servers.oauth.browser import Authorize
-    from mcp_ghost.servers.protocol.elicitation import Elicit
 
 Listed: TypeAlias = "tuple[list[ToolSchema], Mapping[str, Mapping[str, Any]]]"
 """The schemas of a server's tools, and what each says of itself."""

@@ -7,17 +7,15 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.errors import MCPError, MCPToolCallError
+from mcp_ghost.redact import Redactor
+from mcp_ghost.servers.session import OnProgress
 from mcp_ghost.toolset import Call, Kind, Outcome, Tool, Toolset, Wrapper
 from mcp_ghost.toolsets.server import Leaf, Server
-
-if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
-    from mcp_ghost.redact import Redactor
-    from mcp_ghost.servers.session import OnProgress
 
 _NOT_OPEN = "These tools are not open."
 _NAMED_AT_MOST = 50

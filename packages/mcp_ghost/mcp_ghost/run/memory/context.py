@@ -9,10 +9,10 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from mcp_ghost.media import TOKENS_OF_IMAGE
-from mcp_ghost.messages import assistant_message, text_in
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema, assistant_message, text_in
 from mcp_ghost.run.memory.summary import (
     Exchange,
     by_rule,
@@ -21,9 +21,6 @@ from mcp_ghost.run.memory.summary import (
     shortened,
     summary_message,
 )
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 
 _BYTES_OF_TOKEN = 4
 """About, in English; letters of other scripts take more of both."""

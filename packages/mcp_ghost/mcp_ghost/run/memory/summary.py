@@ -7,13 +7,10 @@ calls, and what the user said after it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mcp_ghost.media import has_images
-from mcp_ghost.messages import text_in
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import Message
+from mcp_ghost.messages import Message, text_in
 
 Exchange: TypeAlias = "list[Message]"
 

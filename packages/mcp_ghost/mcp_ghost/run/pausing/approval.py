@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from mcp_ghost.redact import redact
-from mcp_ghost.run.pausing.ledger import PausedError
+from mcp_ghost.run.pausing.ledger import Ledger, PausedError
 from mcp_ghost.toolset import Allowed, Call, Kind, Outcome, Toolset, Wrapper
-
-if TYPE_CHECKING:
-    from mcp_ghost.run.pausing.ledger import Ledger
 
 Approve: TypeAlias = Callable[
     [str, dict[str, Any], dict[str, Any]], Awaitable[bool | str | Allowed]

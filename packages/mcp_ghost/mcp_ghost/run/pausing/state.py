@@ -7,17 +7,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall
+from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.pausing.approval import checked_decisions
 from mcp_ghost.run.pausing.ledger import Ledger
-
-if TYPE_CHECKING:
-    from mcp_ghost.run.conversation import Conversation
-    from mcp_ghost.run.report.account import Account
+from mcp_ghost.run.report.account import Account
 
 VERSION = 1
 

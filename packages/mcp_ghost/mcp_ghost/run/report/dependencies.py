@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSON
-    from mcp_ghost.run.report.account import ToolRecord
+from mcp_ghost.results import JSON
+from mcp_ghost.run.report.account import ToolRecord
 
 _LEAST = 3
 """Characters of a value that says where it came from; shorter ones are everywhere."""

@@ -7,11 +7,10 @@ import inspect
 import logging
 import traceback
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from mcp_ghost.run.limits import Deadline
-    from mcp_ghost.run.report.account import Account
+from mcp_ghost.run.limits import Deadline
+from mcp_ghost.run.report.account import Account
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], object]
 """A function or a coroutine function of one event, a dict with "type" and further fields."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from mcp_ghost.results import jsonable
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSON
-    from mcp_ghost.run.report.account import Account, ToolRecord
+from mcp_ghost.results import JSON, jsonable
+from mcp_ghost.run.report.account import Account, ToolRecord
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
 _STEPS = 30

@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMStatusError
-from mcp_ghost.messages import assistant_message, text_in
+from mcp_ghost.messages import LLMResponse, Message, Usage, assistant_message, text_in
+from mcp_ghost.results import JSON
+from mcp_ghost.run.conversation import Conversation
+from mcp_ghost.run.report.account import Account
+from mcp_ghost.run.settings import Settings
 from mcp_ghost.toolset import Call, Kind, Outcome
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span as OTelSpan
     from opentelemetry.trace import Tracer
-
-    from mcp_ghost.messages import LLMResponse, Message, Usage
-    from mcp_ghost.results import JSON
-    from mcp_ghost.run.conversation import Conversation
-    from mcp_ghost.run.report.account import Account
-    from mcp_ghost.run.settings import Settings
 
 _SCOPE = "mcp_ghost"
 _PROVIDERS = {"gemini": "gcp.gemini"}

@@ -5,6 +5,7 @@ Imports the SDK.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -21,17 +22,14 @@ from mcp.types import PARSE_ERROR, JSONRPCError, jsonrpc_message_adapter
 
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.network import basic_authorization, is_web_address
-from mcp_ghost.redact import MASK
+from mcp_ghost.redact import MASK, Redactor
 from mcp_ghost.servers.links.http_transport import HttpTransport
 from mcp_ghost.servers.protocol.reading import malformed
 from mcp_ghost.servers.protocol.revision import OLDER, Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
-    import asyncio
-
     from mcp_ghost.config import OAuth, ServerConfig
-    from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.oauth.browser import Send
     from mcp_ghost.servers.oauth.sign_in import SignIn
     from mcp_ghost.servers.protocol.wire import Receiving, Streams

@@ -23,7 +23,7 @@ from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 
 from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
 from mcp_ghost.redact import Redactor
-from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, IssuerPolicy, ask
+from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, Failure, IssuerPolicy, ask
 from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
 from mcp_ghost.servers.protocol.lenient import NOT_MADE
 from mcp_ghost.servers.protocol.reading import (
@@ -37,7 +37,6 @@ from mcp_ghost.servers.protocol.reading import (
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
-    from mcp_ghost.servers.oauth.network import Failure
     from mcp_ghost.servers.oauth.sign_in import SignIn
 
 _GOODBYE_SECONDS = 2.0

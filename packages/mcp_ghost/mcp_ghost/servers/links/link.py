@@ -8,13 +8,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from mcp_ghost.servers.links.stdio import StdioLink
+from mcp_ghost.servers.protocol.revision import Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.oauth.browser import Send
-    from mcp_ghost.servers.protocol.revision import Revision
     from mcp_ghost.servers.protocol.wire import Streams
 
 

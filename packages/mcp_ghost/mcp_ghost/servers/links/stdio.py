@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,8 +15,6 @@ from mcp_ghost.servers.protocol.revision import HANDSHAKE, Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
-    import asyncio
-
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.links.stdio_streams import Incoming, Outgoing
