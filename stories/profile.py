@@ -124,6 +124,8 @@ class Profile(_ProfilePart):
     score_is_victory: bool = False
     """Whether the story keeps no score, and one point for winning is what it is measured by."""
     player: int | None = None
+    lists_more: bool = False
+    """Whether the story says that the player has things, such as money, that no object holds."""
     rooms: int | None = None
     """Where no global holds the room: the object that all rooms are in; None: they are in none."""
     globals: Globals = Globals()

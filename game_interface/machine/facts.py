@@ -130,7 +130,8 @@ class FactsReader:
         dark = test is not None and memory.global_value(test.index) == test.value
         score = self._score(memory, ending)
         inventory = None  # of a player that was guessed unknown, unless it is in the room
-        if player and (not self._is_guess or _is_in(memory, player, room or 0)):
+        is_certain = not self._is_guess or (player and _is_in(memory, player, room or 0))
+        if player and is_certain and not self._profile.lists_more:
             things = tuple(self._contents(memory, player))
             inventory = things if all(thing.name for thing in things) else None
         return Facts(

@@ -41,7 +41,7 @@ class Perception:
     names: set[str] = field(default_factory=set)
     """Words in the names of the things that were ever told."""
     printed: set[str] = field(default_factory=set)
-    """Words of the game so far, and of the names of what was carried."""
+    """Words of the game so far."""
     rooms: dict[int, RoomSeen] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
     room_names: set[str] = field(default_factory=set)
@@ -103,7 +103,6 @@ class Perception:
             here.things |= names & self.carried  # what was just put down
             here.things |= {name for name in names if is_named(name, names, words)}
         self.carried = {thing.name for thing in seen.inventory or ()}
-        self.printed |= stems(" ".join(self.carried))
 
     def _told(self, seen: Observation) -> Observation:
         if not self.level.tells_facts:
@@ -118,23 +117,30 @@ class Perception:
                 status_line=seen.status_line if shown else "",
             )
         known = self._room(seen.room.id).things if seen.room else set()
-        visible = tuple(
-            ThingSeen(
-                as_printed(name, self.printed),
-                as_printed(holder, self.printed) if holder and holder in known else None,
-            )
+        in_view = (
+            self._thing(name, holder if holder in known else None)
             for name, holder in seen.visible
             if name in known
         )
-        for thing in (*visible, *(seen.inventory or ())):
+        visible = tuple(thing for thing in in_view if thing.name)
+        carried = tuple(self._thing(*thing) for thing in seen.inventory or ())
+        is_known = seen.inventory is not None and all(thing.name for thing in carried)
+        for thing in (*visible, *carried):
             self.names.update(thing.name.lower().split())
         return seen.model_copy(
             update={
                 "room": self._place(seen.room),
                 "max_score": seen.max_score if str(seen.max_score) in self.printed else None,
+                "inventory": carried if is_known else None,
                 "visible": visible,
                 "exits": self._exits(seen),
             }
+        )
+
+    def _thing(self, name: str, holder: str | None) -> ThingSeen:
+        """Return a thing with as much of its names as was printed; the rest is the author's own."""
+        return ThingSeen(
+            as_printed(name, self.printed), as_printed(holder or "", self.printed) or None
         )
 
     def _place(self, room: Place | None) -> Place | None:

@@ -71,3 +71,11 @@ def test_the_customary_end_is_known_without_a_variable(tmp_path: Path) -> None:
     with learned(tmp_path, say("Hi.\n") + loop(say(end))) as game:
         game.step("win")
         assert (game.facts().won, game.is_over) == (True, True)
+
+
+def test_what_is_carried_is_unknown_where_the_story_also_lists_what_nothing_holds(
+    tmp_path: Path,
+) -> None:
+    with learned(tmp_path, say("No tea.\n") + READ_KEYS, 5, lists_more=True) as game:
+        facts = game.facts()
+    assert (facts.room_id, facts.inventory) == (HALL, None)

@@ -73,7 +73,6 @@ def test_things_are_told_once_they_are_named_while_in_view() -> None:
     perception = Perception(Level.FACTS)
     told = perception.begin(OPENING, hall())
     assert told.visible == (LAMP,)
-    assert told.inventory == (ThingSeen("key"),)
     assert told.exits == ()
     told = perception.apply(turn(1, "search", "There is a pearl in the chest.", hall())).after
     assert told.visible == (LAMP, ThingSeen("chest"), ThingSeen("pearl", "chest"))
@@ -104,9 +103,21 @@ def test_a_noun_that_two_things_share_names_neither() -> None:
     assert told.visible == (ThingSeen("oak door"),)
 
 
+def test_what_is_carried_is_told_once_every_thing_has_a_name_that_was_printed() -> None:
+    perception = Perception(Level.FACTS)
+    carrying = hall(inventory=("rusty key", "Card_1"))
+    assert perception.begin(OPENING, carrying).inventory is None
+    told = perception.apply(turn(1, "inventory", "You hold a key and a card.", carrying)).after
+    assert told.inventory is None
+    carrying = hall(inventory=("rusty key",))
+    told = perception.apply(turn(2, "drop card", "You drop it.", carrying)).after
+    assert told.inventory == (ThingSeen("key"),)
+    assert perception.apply(turn(3, "drop all", "Done.", hall(inventory=()))).after.inventory == ()
+
+
 def test_what_was_carried_here_is_known_here() -> None:
     perception = Perception(Level.FACTS)
-    perception.begin(OPENING, hall())
+    perception.begin(f"{OPENING} You hold a key.", hall())
     dropped = hall(inventory=(), visible=("brass lamp", "key"))
     assert perception.apply(turn(1, "drop it", "Done.", dropped)).after.visible == (
         LAMP,
