@@ -34,6 +34,7 @@ pytestmark = pytest.mark.mcp
 every_provider = pytest.mark.parametrize("provider", PROVIDERS)
 BOTH = tool_reply([("bank.balance", {"name": "look"}), ("bank.transfer", {"name": "send"})])
 TWO = tool_reply([("bank.transfer", {"name": "one"}), ("bank.transfer", {"name": "two"})])
+REPEATABLE = tool_reply([("bank.put", {"name": "one"}), ("bank.put", {"name": "two"})])
 
 
 @pytest.fixture
@@ -176,6 +177,8 @@ def edited(result: dict[str, Any], how: str) -> dict[str, Any]:
         kept = state["calls"]["decisions"] = {two: {"said": True, "seal": "0" * 64}}
         kept[one] = dict(kept[two])
         state["pending"] = []
+    elif how == "begun":
+        state["pending"], state["calls"]["started"] = [], [one, two]
     return {**result, "state": state}
 
 
@@ -186,16 +189,17 @@ def edited(result: dict[str, Any], how: str) -> dict[str, Any]:
         ("arguments", (True, True), []),
         ("decisions", (), []),
         ("other decision", (), []),
+        ("begun", (), []),
     ],
 )
 def test_a_decision_holds_for_exactly_the_call_that_was_shown(
     bank: Bank, how: str, decided: tuple[bool, ...], done: list[str]
 ) -> None:
-    result = paused(bank)
+    asked: dict[str, Any] = {"pause": True, "approve_when": "always"}
+    result = paused(bank, REPEATABLE, approve_when="always")
     decisions = dict(zip(ids(result), decided, strict=False))
     script = ["Done."] if done else []
-    servers = {"bank": bank.config}
-    end, _ = gone_on(edited(result, how), decisions, [*script], servers, pause=True)
+    end, _ = gone_on(edited(result, how), decisions, [*script], {"bank": bank.trusted}, **asked)
     book = bank.book if Path(bank.config.args[-1], "book").exists() else []
     assert [it for it in book if not it.startswith("end")] == done
     assert ("pending" in end) == (not done)

@@ -55,7 +55,9 @@ class Approved(Wrapper):
         """
         ledger, pending = self._ledger, []
         for call in calls if self._pauses else ():
-            is_over = call.id in ledger.outcomes or call.id in ledger.started
+            tool = self.tools.get(call.name)
+            is_repeated = tool is not None and tool.may_be_repeated
+            is_over = call.id in ledger.outcomes or (call.id in ledger.started and not is_repeated)
             is_decided = ledger.decision(call) is not None or not self._is_wanted(call)
             if not (is_over or is_decided or call.flaw):
                 about = {"tool_name": call.name, "arguments": ledger.clean(call.arguments)}
