@@ -81,7 +81,15 @@ class Suite:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Its command line."""
         command = [self.node, str(self.program), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+            timeout=2 * SECONDS,  # the suite ends by itself after SECONDS
+        )
 
     def scenarios(self, *, of_servers: bool) -> dict[str, list[str]]:
         """Each scenario for us, with the revisions that it is for."""
@@ -97,20 +105,27 @@ class Suite:
         driver = shlex.join([sys.executable, str(DRIVER)])
         at = ["--spec-version", revision] if revision != "extension" else []
         timeout = ["--timeout", str(SECONDS * 1000)]
-        ran = self.run("client", "--command", driver, "--scenario", scenario, *at, *timeout)
-        return _outcome(ran)
+        return self.outcome("client", "--command", driver, "--scenario", scenario, *at, *timeout)
 
     def ask(self, address: str, scenario: str, revision: str) -> Outcome:
         """Let the server at an address through one scenario."""
         at = ["--url", address, "--scenario", scenario, "--spec-version", revision]
-        return _outcome(self.run("server", *at, "--timeout", str(SECONDS * 1000)))
+        return self.outcome("server", *at, "--timeout", str(SECONDS * 1000))
 
-
-def _outcome(ran: subprocess.CompletedProcess[str]) -> Outcome:
-    said = ran.stdout + ran.stderr
-    counted = COUNTS.search(said)
-    counts = f"{counted[1]}/{counted[2]}" if counted else "no result"
-    return Outcome(ran.returncode == 0 and bool(counted), counts, said)
+    def outcome(self, *arguments: str) -> Outcome:
+        """Run one scenario, and say on standard error how it went."""
+        try:
+            ran = self.run(*arguments)
+        except subprocess.TimeoutExpired:
+            outcome = Outcome(passed=False, counts="no result", said="The suite did not end.")
+        else:
+            said = ran.stdout + ran.stderr
+            counted = COUNTS.search(said)
+            counts = f"{counted[1]}/{counted[2]}" if counted else "no result"
+            outcome = Outcome(ran.returncode == 0 and bool(counted), counts, said)
+        at = arguments.index("--scenario") + 1
+        print(*arguments[at : at + 3 : 2], _cell(outcome), file=sys.stderr, flush=True)
+        return outcome
 
 
 @contextmanager
