@@ -89,7 +89,7 @@ class EpisodeView(EpisodeFold):
             if (start := self.start) is not None:
                 self._learned.begin(start, self.known.carried)
                 self.map.begin(start.observation, self.known.carried)
-                self._items.update(map(str, start.observation.inventory or ()))
+                self._items.update(it.name for it in start.observation.inventory or ())
         elif isinstance(event, Reflection):
             self._learned.learn(event)
             learned = ", ".join(event.counts()) or "nothing new"
@@ -147,6 +147,7 @@ class EpisodeView(EpisodeFold):
             "reflections": [reflection_json(it) for it in self.reflections],
             "map": self.map.json(),
             "path": self.map.path,
+            "carried": sorted(self._items),
         }
 
     def opening(self) -> JSONObject:
@@ -164,7 +165,7 @@ class EpisodeView(EpisodeFold):
         turn, after = record.turn, record.after
         if after.room and after.room.id not in self.rooms:
             self._mark(turn, "room", after.room.name)
-        carried = [str(it) for it in after.inventory or ()]
+        carried = [it.name for it in after.inventory or ()]
         for item in carried:
             if item not in self._items:
                 self._mark(turn, "item", item)

@@ -42,11 +42,10 @@ class Axis:
 
     def copy(self) -> Axis:
         """Return an independent copy."""
-        axis = Axis(self.at, self._work)
-        axis.at.update(self.at)
-        for start, gaps in self._after.items():
-            for end, least in gaps.items():
-                axis._set(Gap(start, end, least), least)
+        axis = Axis((), self._work)
+        axis.at = dict(self.at)
+        axis._after = {room: dict(gaps) for room, gaps in self._after.items()}
+        axis._before = {room: dict(gaps) for room, gaps in self._before.items()}
         return axis
 
     def take(self, *gaps: Gap) -> bool:

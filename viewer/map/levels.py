@@ -87,11 +87,8 @@ def _held(level: dict[int, int], cut: _Edge, beside: dict[int, list[_Edge]]) -> 
         room = ahead.pop()
         for step in beside[room]:
             other = step.end if step.start == room else step.start
-            if (
-                other not in seen
-                and step != cut
-                and level[step.end] - level[step.start] == step.rise
-            ):
+            is_true = level[step.end] - level[step.start] == step.rise
+            if is_true and other not in seen and step != cut:
                 seen.add(other)
                 ahead.append(other)
     return seen

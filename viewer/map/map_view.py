@@ -89,14 +89,9 @@ class MapView:
                 for to in way.destinations
             ],
             "blocked": [
-                {
-                    "room": way.room_id,
-                    "direction": way.command,
-                    "answer": way.answer,
-                    "turn": way.turn,
-                }
-                for way in ways
-                if way.is_blocked
+                {"room": it.room_id, "direction": it.command, "answer": it.answer, "turn": it.turn}
+                for it in ways
+                if it.is_blocked
             ],
             "exits": [
                 {"room": room, "direction": direction, "first_turn": turn, "kind": kind}

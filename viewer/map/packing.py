@@ -59,11 +59,10 @@ def _settled(
     boxes: list[Box] = []
     for it in sorted(drawn, key=lambda it: (before.keys().isdisjoint(it), -len(it))):
         box, is_new = _box(it), before.keys().isdisjoint(it)
-        ways = list(_free(box, boxes, margin))
-        if is_new:
-            by = min(ways, key=lambda by: _side_of([*boxes, _at(box, by)]))
-        else:
-            by = min(ways, key=lambda by: abs(by[0]) + abs(by[1]))
+        by = min(
+            _free(box, boxes, margin),
+            key=lambda by: _side_of([*boxes, _at(box, by)]) if is_new else abs(by[0]) + abs(by[1]),
+        )
         boxes.append(_at(box, by))
         spots |= moved(it, by)
     return spots
@@ -83,10 +82,11 @@ def _free(box: Box, others: Sequence[Box], margin: int) -> Iterator[Spot]:
 
 def _packed_best(sheets: Sequence[Sheet]) -> dict[int, Spot]:
     """Pack sheets in the widths in which the whole can be drawn largest."""
-    best = _largest(_packings([_largest(_packings(parts, MARGIN)) for parts in sheets], BAND))
+    largest = [min(_packings(parts, MARGIN), key=_side) for parts in sheets]
+    best = min(_packings(largest, BAND), key=_side)
     for width in _widths([part for parts in sheets for part in parts], MARGIN):
         narrowed = [_packed(parts, max(width, _widest(parts) + MARGIN), MARGIN) for parts in sheets]
-        best = _largest([best, *_packings(narrowed, BAND)])
+        best = min([best, *_packings(narrowed, BAND)], key=_side)
     return best
 
 
@@ -105,20 +105,15 @@ def _widest(parts: Iterable[dict[int, Spot]]) -> int:
     return max((size_of(part)[0] for part in parts), default=0)
 
 
-def _largest(drawings: Iterable[dict[int, Spot]]) -> dict[int, Spot]:
-    """Return the one that can be drawn largest on a ground of the wanted shape."""
-    return min(drawings, key=_side)
-
-
 def _side(spots: dict[int, Spot]) -> float:
     return _side_of([_box(spots)])
 
 
 def _side_of(boxes: Iterable[Box]) -> float:
     """Return how large the ground below all of them is."""
-    every = list(boxes)
-    across = max(box[2] for box in every) - min(box[0] for box in every) + 1
-    down = max(box[3] for box in every) - min(box[1] for box in every) + 1
+    west, north, east, south = zip(*boxes, strict=True)
+    across: int = max(east) - min(west) + 1
+    down: int = max(south) - min(north) + 1
     return max(across * _COLUMN / _SHAPE, down * _ROW)
 
 
@@ -159,9 +154,7 @@ def _at(box: Box, by: Spot) -> Box:
 
 def _are_near(one: Box, other: Box, margin: int) -> bool:
     """Return whether less than ``margin`` is free between two."""
-    return (
-        one[0] <= other[2] + margin
-        and other[0] <= one[2] + margin
-        and one[1] <= other[3] + margin
-        and other[1] <= one[3] + margin
+    ends = (one[:2], other[2:]), (other[:2], one[2:])
+    return all(
+        low <= high + margin for lows, highs in ends for low, high in zip(lows, highs, strict=True)
     )

@@ -6,7 +6,7 @@ to one side of it by one more condition, and pulls bring together what the condi
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count, product
 from typing import TypeAlias
 
 from viewer.map.axis import Axis, Budget, Gap, Pull
@@ -179,11 +179,6 @@ def _all_apart(spots: dict[int, Spot]) -> dict[int, Spot]:
 
 
 def _free_near(spot: Spot, taken: set[Spot]) -> Spot:
-    for radius in count(1):
-        ring = range(-radius, radius + 1)
-        for down in ring:
-            for across in ring:
-                free = spot[0] + across, spot[1] + down
-                if max(abs(across), abs(down)) == radius and free not in taken:
-                    return free
-    raise AssertionError  # a plane has no end
+    squares = (product(range(-it, it + 1), repeat=2) for it in count(1))
+    around = ((spot[0] + across, spot[1] + down) for square in squares for down, across in square)
+    return next(it for it in around if it not in taken)

@@ -97,6 +97,7 @@ export class Episode {
     this.claims = byId(this.info.claims);
     this.objectives = byId(this.info.objectives);
     this.rooms = byId(this.info.map.rooms);
+    this.carried = new Set(this.info.carried);
   }
 
   /** The newest turn; 0 before the first one. */
@@ -178,6 +179,7 @@ export class Episode {
     const room = turn.after.room?.id ?? null;
     const things = room !== null && (map.things[room] ??= []);
     if (things && String(things.at(-1)?.[1] ?? "") !== String(turn.after.visible)) things.push([turn.turn, turn.after.visible]);
+    for (const thing of turn.after.inventory ?? []) this.carried.add(bare(thing));
     if (path.at(-1)?.[1] !== room) path.push([turn.turn, room]);
   }
 
@@ -267,6 +269,8 @@ export function before(pairs, turn) {
 
 const place = (id) => `data/${encodeURIComponent(id)}`;
 const tookOf = ({ turn, usage, seconds }) => [turn, ...(usage.prompt_tokens + usage.completion_tokens ? [usage.prompt_tokens, usage.completion_tokens] : [null, null]), usage.cost || null, seconds];
+/** A thing's name, without what it is in. */
+export const bare = (thing) => thing.split(" (in ")[0];
 const byId = (things) => new Map(things.map((thing) => [thing.id, thing]));
 
 /** Whether something learned is held true after `turn`. */

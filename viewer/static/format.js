@@ -24,7 +24,7 @@ export function bytes(number) {
   const power = Math.min(3, Math.floor(Math.log10(Math.max(1, number)) / 3));
   return `${TENTHS.format(number / 1000 ** power)} ${["B", "kB", "MB", "GB"][power]}`;
 }
-export const signed = (number) => (number > 0 ? `+${number}` : `−${-number}`);
+export const signed = (number) => (number > 0 ? `+${number}` : String(number).replace("-", "−"));
 export const plural = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
 export function money(dollars) {

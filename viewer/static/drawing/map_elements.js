@@ -1,128 +1,70 @@
 // Rooms and passages as elements of a graph.
 
+import { signed } from "../format.js";
 import { harmless } from "../text.js";
 
 const COLUMN = 148; // pixels between neighbours in a row
 const ROW = 84;
-const WRAP = 112; // pixels of a name's line
-export const LINE = 17;
-export const DOOR = "■";
-export const THINGS = " ◆"; // before how many there are
-const LONGEST = 44; // characters of a name on the map
-const STUB = 13; // pixels from a room to the end of a way that nobody walked
+const STUB = 0.42; // of a column or row, from the middle of a room to the end of a way that nobody walked
+const LINES = 3; // of a name
 const COMPASS = { north: [0, -1], northeast: [1, -1], east: [1, 0], southeast: [1, 1], south: [0, 1], southwest: [-1, 1], west: [-1, 0], northwest: [-1, -1] };
 const BACK = new Map(Object.keys(COMPASS).map((it, i, all) => [it, all[(i + 4) % 8]]));
-const CLIMBS = new Map([["up", "▲"], ["down", "▼"]]);
-const UNSEEN_IN_A_PLAN = new Map([["up", "up"], ["down", "down"], ["in", "in"], ["out", "out"]]);
-const pen = document.createElement("canvas").getContext("2d");
+const CLIMBS = { up: "▲", down: "▼" };
+const UNSEEN_IN_A_PLAN = ["up", "down", "in", "out"];
 
-/** Rooms, where somebody `moved` them to, the lines between those of one level, exits that nobody walked, and a ground for each level. */
-export function mapElements(map, moved = {}) {
-  const rooms = new Map(map.rooms.map((it) => [it.id, it]));
-  const drawn = map.passages.filter((it) => it.from !== it.to && rooms.has(it.to) && rooms.get(it.from)?.level === rooms.get(it.to).level);
-  const places = map.rooms.map((room) => roomElement(map, room, moved[room.id]));
-  const of = new Map(places.map((it) => [it.data.id, it]));
-  const stubs = unwalked(map).filter((it) => COMPASS[it.direction] && of.has(String(it.room))).flatMap((it) => stub(it, of.get(String(it.room))));
-  return [...sheets(map), ...places, ...stubs.filter((it) => !it.data.source), ...passageElements(drawn, doorsOf(map)), ...stubs.filter((it) => it.data.source)];
+/** A name in short lines. */
+export function wrapped(name) {
+  const lines = harmless(name).match(/\S.{0,14}(?!\S)|\S{1,15}/gu) ?? [""];
+  return lines.slice(0, LINES).join("\n") + (lines.length > LINES ? " …" : "");
 }
 
-function sheets(map) {
-  const firsts = Map.groupBy(map.rooms, (it) => it.level);
-  return [...firsts].sort(([a], [b]) => b - a).map(([level, rooms], tint) => ({
-    data: { tint, id: `sheet ${level}`, sheet: true, level, label: `Level ${signed(level)}`, first: Math.min(...rooms.map((it) => it.first_turn)), width: 1, height: 1 },
+/** Rooms on the ground of their level, where somebody `moved` them to, the lines between those of one level, and exits that nobody walked. */
+export function mapElements(map, moved) {
+  const sheets = [...Map.groupBy(map.rooms, (it) => it.level)].sort(([a], [b]) => b - a).map(([level, its], tint) => ({
+    data: { tint, id: `sheet ${level}`, sheet: true, level, label: `Level ${signed(level)}`, first: Math.min(...its.map((it) => it.first_turn)) },
   }));
+  const rooms = new Map(map.rooms.map(({ id, name, level, first_turn: first, visited, x, y }) => [id, {
+    data: { id: String(id), room: true, name: wrapped(name).replaceAll("\n", " "), label: wrapped(name), level, first, visited, parent: `sheet ${level}` },
+    position: moved[id] ?? { x: x * COLUMN, y: y * ROW },
+  }]));
+  const stubs = unwalked(map).filter((it) => COMPASS[it.direction] && rooms.has(it.room)).flatMap((it) => stub(it, rooms.get(it.room)));
+  const passages = map.passages.filter((it) => it.from !== it.to && rooms.has(it.to) && rooms.get(it.from)?.data.level === rooms.get(it.to).data.level);
+  const doors = new Set((map.exits ?? []).filter((it) => it.kind === "door").map((it) => `${it.room} ${it.direction}`));
+  return [...sheets, ...rooms.values(), ...stubs, ...passageElements(passages, doors)];
 }
-
-/** The number of a level as people write it. */
-export const signed = (level) => (level > 0 ? `+${level}` : String(level).replace("-", "−"));
 
 /** Exits that were seen, and the turn from which they are known to lead somewhere or nowhere. */
 function unwalked(map) {
-  const gone = new Map();
-  const note = (room, direction, turn) => gone.set(`${room} ${direction}`, Math.min(turn, gone.get(`${room} ${direction}`) ?? Infinity));
-  for (const it of map.passages) {
-    note(it.from, it.direction, it.first_turn);
-    if (BACK.has(it.direction)) note(it.to, BACK.get(it.direction), it.first_turn); // a line is there
-  }
-  for (const it of map.blocked) note(it.room, it.direction, it.turn);
+  const known = [...map.passages.map((it) => [it.from, it.direction, it.first_turn]), ...map.passages.map((it) => [it.to, BACK.get(it.direction), it.first_turn]), ...map.blocked.map((it) => [it.room, it.direction, it.turn])];
+  const gone = new Map(known.sort((a, b) => b[2] - a[2]).map(([room, direction, turn]) => [`${room} ${direction}`, turn]));
   return (map.exits ?? []).map((it) => ({ ...it, gone: gone.get(`${it.room} ${it.direction}`) ?? Infinity })).filter((it) => it.gone > it.first_turn);
 }
 
-function stub(exit, room) {
-  const [across, down] = COMPASS[exit.direction];
-  const id = `stub ${exit.room} ${exit.direction}`;
-  const when = { stub: true, first: exit.first_turn, gone: exit.gone, level: room.data.level, label: "" };
-  const x = room.position.x + across * (room.data.width / 2 + STUB);
-  const y = room.position.y + down * (room.data.own / 2 + STUB);
-  return [{ data: { id, width: 5, height: 5, wrap: 5, ...when }, position: { x, y } },
-    { data: { id: `${id} line`, source: room.data.id, target: id, both: true, ...when } }];
+function stub({ room, direction, first_turn: first, gone }, { data: { level, parent }, position: { x, y } }) {
+  const [across, down] = COMPASS[direction];
+  const id = `stub ${room} ${direction}`;
+  return [{ data: { id, stub: true, first, gone, level, parent }, position: { x: x + across * STUB * COLUMN, y: y + down * STUB * ROW } },
+    { data: { id: `${id} line`, stub: true, first, gone, level, source: String(room), target: id, both: true, label: "" } }];
 }
 
-/** The ways from a room to other levels that were known after `turn`, in words. */
-export function waysToOtherLevels(map, room, turn) {
-  const levels = new Map(map.rooms.map((it) => [it.id, it]));
-  const away = map.passages.filter((it) => it.from === room.id && it.first_turn <= turn && levels.has(it.to) && levels.get(it.to).level !== room.level);
-  const unknown = unwalked(map).filter((it) => it.room === room.id && it.first_turn <= turn && it.gone > turn && CLIMBS.has(it.direction));
-  return [...away.map((it) => `${levels.get(it.to).level > room.level ? "▲" : "▼"} ${shortened(levels.get(it.to).name)}`), ...unknown.map((it) => `${CLIMBS.get(it.direction)} ?`)];
+/** The ways to other levels that were known after `turn`, in words, as pairs of room and text, by room. */
+export function waysToOtherLevels(map, turn) {
+  const rooms = new Map(map.rooms.map((it) => [it.id, it]));
+  const rise = (it) => (rooms.get(it.to)?.level ?? NaN) - (rooms.get(it.from)?.level ?? NaN);
+  const away = map.passages.filter((it) => it.first_turn <= turn && rise(it)).map((it) => [it.from, `${rise(it) > 0 ? "▲" : "▼"} ${wrapped(rooms.get(it.to).name)}`]);
+  const unknown = unwalked(map).filter((it) => it.first_turn <= turn && it.gone > turn && CLIMBS[it.direction]).map((it) => [it.room, `${CLIMBS[it.direction]} ?`]);
+  return Map.groupBy([...away, ...unknown], ([room]) => room);
 }
-
-/** Ways through a door, as "room direction". */
-const doorsOf = (map) => new Set((map.exits ?? []).filter((it) => it.kind === "door").map((it) => `${it.room} ${it.direction}`));
-
-function roomElement(map, room, moved) {
-  const label = shortened(room.name);
-  const lines = lineWidths(map.things?.[room.id] ? label + THINGS + 9 : label);
-  const widest = Math.max(46, ...lines, ...waysToOtherLevels(map, room, Infinity).flatMap(lineWidths));
-  return {
-    data: { id: String(room.id), room: true, name: label, label, level: room.level, first: room.first_turn, visited: room.visited, width: Math.min(COLUMN - 14, widest + 18), own: lines.length * LINE + 13, height: lines.length * LINE + 13, wrap: Math.ceil(widest) + 1 },
-    position: moved ?? { x: room.x * COLUMN, y: room.y * ROW },
-  };
-}
-
-function shortened(text) {
-  const name = harmless(text).replaceAll("\n", " ");
-  return name.length > LONGEST ? `${name.slice(0, LONGEST)} …` : name;
-}
-
-/** The lines into which a text will be wrapped. */
-export function wrapped(label) {
-  pen.font = "13px Literata, Georgia, serif";
-  const lines = [];
-  let line = "";
-  for (const word of label.split(" ")) {
-    const longer = line ? `${line} ${word}` : word;
-    if (line && pen.measureText(longer).width > WRAP) {
-      lines.push(line);
-      line = word;
-    } else line = longer;
-  }
-  return [...lines, line];
-}
-
-export const lineWidths = (label) => wrapped(label).map((line) => pen.measureText(line).width);
 
 /** One line for a way there and back, an arrow for each other passage. */
 function passageElements(passages, doors) {
   const lines = new Map();
-  const hasDoor = (it) => doors.has(`${it.from} ${it.direction}`);
-  for (const it of passages) {
-    const there = `${it.from}>${it.to}`;
-    const back = lines.get(`${it.to}>${it.from}`);
-    if (back && !it.random && !back.data.random) {
-      back.data.both = true;
-      if (hasDoor(it) && !back.data.label.startsWith(DOOR)) back.data.label = `${DOOR} ${back.data.label}`.trim();
-      continue;
-    }
-    const old = lines.get(there);
-    if (old) old.data.first = Math.min(old.data.first, it.first_turn);
-    else lines.set(there, line(it, there, hasDoor(it)));
+  for (const { from, to, direction, first_turn: first, one_way, random } of passages.toSorted((a, b) => a.first_turn - b.first_turn)) {
+    const door = doors.has(`${from} ${direction}`) ? "■" : "";
+    const back = lines.get(`${to}>${from}`)?.data;
+    if (back && !random && !back.random) Object.assign(back, { both: true, door: back.door || door });
+    else if (!lines.has(`${from}>${to}`)) lines.set(`${from}>${to}`, { data: { id: `${from}>${to}`, source: String(from), target: String(to), first, one_way, random, door, way: UNSEEN_IN_A_PLAN.includes(direction) ? direction : "", both: false } });
   }
+  for (const { data } of lines.values()) data.label = `${data.door} ${data.way}`.trim();
   return [...lines.values()];
-}
-
-function line(it, id, door) {
-  return { data: {
-    id, source: String(it.from), target: String(it.to), first: it.first_turn, both: false,
-    one_way: it.one_way, random: it.random, label: [door && DOOR, UNSEEN_IN_A_PLAN.get(it.direction)].filter(Boolean).join(" "),
-  } };
 }

@@ -3,16 +3,13 @@
 import { bdi, clamp, fill, h } from "../dom.js";
 
 const HEIGHT = 14; // pixels of a name
-const TRIES = 4; // to name every room
+const TRIES = 5; // to name every room
 const COVERS = 14; // pixels that a name may lie farther off so as not to cover another room
 const pen = document.createElement("canvas").getContext("2d");
 
 export class MapNames {
   #due = 0;
-
-  constructor() {
-    this.node = h("div", { class: "map-names", "aria-hidden": "true" });
-  }
+  node = h("div", { class: "map-names", "aria-hidden": "true" });
 
   /** Name as many of `nodes` as there is room for, in the next frame: the present room, junctions and rooms that were visited come first. */
   show(nodes) {
@@ -25,15 +22,15 @@ export class MapNames {
     const { clientWidth, clientHeight } = this.node;
     const rank = (it) => (it.hasClass("here") ? 100 : 0) + (it.data("visited") ? 10 : 0) + Math.min(9, it.degree());
     const rooms = nodes.toArray().sort((a, b) => rank(b) - rank(a)).map((node) => {
-      const [{ x, y }, across, down] = [node.renderedPosition(), node.renderedWidth() / 2, node.renderedHeight() / 2];
-      return { node, x, y, width: pen.measureText(node.data("name")).width + 6, left: x - across, right: x + across, top: y - down, bottom: y + down };
+      const { x1: left, x2: right, y1: top, y2: bottom } = node.renderedBoundingBox({ includeLabels: false });
+      return { node, left, right, top, bottom, ...node.renderedPosition(), width: pen.measureText(node.data("name")).width + 6 };
     }).filter(({ x, y }) => x >= 0 && y >= 0 && x <= clientWidth && y <= clientHeight);
-    let placed = place(rooms, clientWidth);
-    for (let order = rooms, named = placed, tries = 0; placed.length < rooms.length && tries < TRIES; tries++) {
+    let placed = [];
+    for (let order = rooms, tries = 0; placed.length < rooms.length && tries < TRIES; tries++) {
+      const named = place(order, clientWidth);
+      if (!tries || named.length === rooms.length) placed = named;
       const isNamed = new Set(named.map((it) => it.room));
-      order = [...order.filter((it) => !isNamed.has(it)), ...order.filter((it) => isNamed.has(it))]; // those without room come first
-      named = place(order, clientWidth);
-      if (named.length === rooms.length) placed = named;
+      order = order.toSorted((a, b) => isNamed.has(a) - isNamed.has(b)); // those without room come first
     }
     fill(this.node, placed.map(({ room: { node }, left, top }) => {
       const name = bdi(node.data("name"), { class: node.hasClass("here") && "here" });
@@ -50,9 +47,8 @@ function place(rooms, clientWidth) {
     const { x, y, width, right, bottom } = room;
     const [aside, away] = [width / 2 + right - x, bottom - y + HEIGHT / 2 + 1];
     const spots = [0, away, -away, away + HEIGHT, -away - HEIGHT].flatMap((down) => [0, width / 2, -width / 2, aside, -aside].map((across) => {
-      const left = clamp(x + across - width / 2, 0, clientWidth - width);
-      const top = y + down - HEIGHT / 2;
-      const covered = rooms.filter((it) => it !== room && left < it.right && it.left < left + width && top < it.bottom && it.top < top + HEIGHT);
+      const [left, top] = [clamp(x + across - width / 2, 0, clientWidth - width), y + down - HEIGHT / 2];
+      const covered = rooms.filter((it) => left < it.right && it.left < left + width && top < it.bottom && it.top < top + HEIGHT);
       return { room, left, top, width, cost: Math.hypot(across, down) + COVERS * covered.length };
     }));
     const spot = spots.sort((a, b) => a.cost - b.cost).find((it) => placed.every((other) => it.left + width < other.left || other.left + other.width < it.left || Math.abs(it.top - other.top) >= HEIGHT));

@@ -1,27 +1,26 @@
 // The map: a graph of rooms and passages as far as they were known at the turn shown.
 
 import { ofEpisode } from "../address.js";
-import { before } from "../data.js";
+import { bare, before } from "../data.js";
 import { save } from "../download.js";
 import { announce, bdi, clamp, colour, fill, h, icon, keepingFocus } from "../dom.js";
-import { plural } from "../format.js";
+import { plural, signed } from "../format.js";
 import { keep, kept } from "../kept.js";
-import { DOOR, LINE, lineWidths, mapElements, signed, THINGS, waysToOtherLevels } from "./map_elements.js";
-import { fileOf, print, svgOf } from "./map_export.js";
+import { mapElements, waysToOtherLevels, wrapped } from "./map_elements.js";
+import { print, svgOf } from "./map_export.js";
 import { MapNames } from "./map_names.js";
 import { KEYS_OF_SIDES, neighbour } from "./map_neighbour.js";
-import { RoomSearch } from "./map_search.js";
 import { harmless } from "../text.js";
 import cytoscape from "../vendor/cytoscape.esm.min.js";
 
 cytoscape.warnings(false); // it warns of lines between rooms that overlap; there is nothing to do about them
 
 const TRAIL = 8; // latest steps that are shown as the path
-const READABLE = 0.66; // zoom below which names are hard to read
-const SIGNS = [["both", "there and back"], ["single", "one way so far"], ["random", "at random"], ["stub", "seen, not walked"], ["earlier", "known from earlier episodes"]];
-const BORDER = 26; // pixels of a level's ground around its rooms
+const READABLE = 0.66; // zoom below which names are hard to read, and lie over the map
+const DOT = 7; // pixels of a room that is seen from afar
+const MARGIN = 28; // pixels around what is shown whole
 const CLOSE = 0.8; // zoom at which a room is shown that somebody looks for
-const AFAR = 0.42; // zoom where a level has no room: names lie over it then
+const SIGNS = [["both", "there and back"], ["single", "one way so far"], ["random", "at random"], ["stub", "seen, not walked"], ["earlier", "known from earlier episodes"]];
 
 export class MapView {
   #turn = 0;
@@ -36,20 +35,19 @@ export class MapView {
     this.canvas = h("div", { class: "canvas", role: "application", tabindex: "0", "aria-describedby": "map-keys",
       onkeydown: (event) => this.#key(event), onmousedown: (event) => event.preventDefault() }); // a click leaves the arrows to the replay
     this.card = h("div", { class: "room-card", "aria-live": "polite", hidden: true });
-    this.list = h("ul", {});
     this.names = new MapNames();
     this.levels = h("div", { class: "levels", role: "group", "aria-label": "Levels", hidden: true });
-    this.search = new RoomSearch(() => this.#roomsKnown(), (id) => this.#goTo(id));
+    this.rooms = h("select", { "aria-label": "Find a room", onchange: () => this.rooms.value && (this.#goTo(this.rooms.value), this.#describe(Number(this.rooms.value))) });
     this.walk = tool("walk", "Show the whole walk", () => this.#showWhole(!this.#whole), { "aria-pressed": "false" });
     this.path = h("span", {});
     this.node = h("section", { class: "map", "aria-label": "Map" },
       h("div", { class: "map-bar" }, this.levels, h("div", { class: "map-tools" },
         tool("plus", "Zoom in", () => this.#zoom(1.3)), tool("minus", "Zoom out", () => this.#zoom(1 / 1.3)),
-        tool("here", "Centre the current room", () => this.#centre()), tool("fit", "Show the whole map", () => this.#fit(this.#known())), this.walk,
+        tool("here", "Centre the current room", () => this.#goTo(this.episode.roomAt(this.#turn))), tool("fit", "Show the whole map", () => this.#fit(this.#known())), this.walk,
         filler)),
       h("div", { class: "ground" }, this.canvas, this.names.node, this.card),
-      h("div", { class: "map-bar" }, this.rooms = h("details", { class: "room-list", name: "over-map" }, h("summary", {}, "Rooms as a list"), this.list), this.search.node,
-        h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path), h("li", {}, `${DOOR} a door`), h("li", {}, `${THINGS} things seen there`))),
+      h("div", { class: "map-bar" }, this.rooms,
+        h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path), h("li", {}, "■ a door"), h("li", {}, "◆ things there that were carried at some time"))),
         h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Save"), h("ul", {}, [["SVG", () => this.#save("svg")], ["PNG", () => this.#save("png")], ["PDF, by printing", () => this.#save("pdf")]].map(([name, act]) => h("li", {}, h("button", { type: "button", class: "more", onclick: act }, name)))))),
       h("p", { class: "unseen", id: "map-keys" }, "Arrow keys go from room to room, Enter describes a room, Home goes to the current one."));
     this.#showWhole(false);
@@ -69,7 +67,6 @@ export class MapView {
     this.graph.on("zoom", () => this.#embolden());
     this.graph.on("viewport", () => this.#nameFromAfar());
     addEventListener("themechange", this.themed);
-    document.fonts.load("13px Literata").then(() => this.update(), () => {}) // names have another width in it;
     this.update();
   }
 
@@ -95,7 +92,7 @@ export class MapView {
     const drawing = svgOf(this.graph, colour("paper"));
     this.graph.style(style(this.#bold));
     if (picture) save(`${name}.png`, picture, "image/png");
-    else if (kind === "svg") save(`${name}.svg`, fileOf(drawing), "image/svg+xml");
+    else if (kind === "svg") save(`${name}.svg`, new XMLSerializer().serializeToString(drawing), "image/svg+xml");
     else print(drawing);
   }
 
@@ -106,17 +103,7 @@ export class MapView {
 
   /** Add rooms and passages that were found since. */
   update() {
-    const { map } = this.episode.info;
-    const elements = mapElements(map, this.moved);
-    const wanted = new Set(elements.map((it) => it.data.id));
-    this.graph.batch(() => {
-      this.graph.elements().filter((it) => !wanted.has(it.id())).remove();
-      for (const element of elements) {
-        const old = this.graph.getElementById(element.data.id);
-        if (old.empty()) this.graph.add(element);
-        else old.data(element.data), element.position && old.position(element.position);
-      }
-    });
+    this.graph.json({ elements: mapElements(this.episode.info.map, this.moved) });
     this.show(this.#turn);
   }
 
@@ -131,7 +118,6 @@ export class MapView {
       for (const edge of this.graph.edges()) edge.toggleClass("trail", trail.has(`${edge.data("source")} ${edge.data("target")}`) || (edge.data("both") && trail.has(`${edge.data("target")} ${edge.data("source")}`)));
     });
     this.#nameLevels(turn, here);
-    this.#spreadSheets();
     this.#describeWhole(here);
     this.#frame();
     this.#nameFromAfar();
@@ -141,18 +127,17 @@ export class MapView {
   #nameFromAfar() {
     const afar = this.graph.zoom() < READABLE;
     this.canvas.dataset.afar = afar;
-    this.names.show(afar ? this.#roomsShown() : this.graph.collection());
+    this.names.show(afar ? this.#known("[?room]") : this.graph.collection());
   }
 
   /** Under each room's name, where stairs lead; and a button for each level that is known. */
   #nameLevels(turn, here) {
     const { map } = this.episode.info;
+    const away = waysToOtherLevels(map, turn);
     this.graph.batch(() => {
-      for (const room of map.rooms) {
-        const node = this.graph.getElementById(String(room.id));
-        const away = waysToOtherLevels(map, room, turn);
-        const things = this.#things(room.id).length;
-        node.data({ label: [node.data("name") + (things ? THINGS + things : ""), ...away].join("\n"), height: node.data("own") + away.flatMap(lineWidths).length * LINE });
+      for (const { id, name } of map.rooms) {
+        const things = this.#things(id).filter((it) => this.episode.carried.has(bare(it))).length;
+        this.graph.getElementById(String(id)).data("label", [wrapped(name) + (things ? ` ◆${things}` : ""), ...new Set(away.get(id)?.map(([, text]) => text))].join("\n"));
       }
     });
     const known = [...new Set(map.rooms.filter((it) => it.first_turn <= turn).map((it) => it.level))].sort((a, b) => b - a);
@@ -162,17 +147,6 @@ export class MapView {
     this.levels.hidden = known.length < 2;
     keepingFocus(this.levels, () => fill(this.levels, known.map((it) => h("button", { type: "button", "data-focus": `level ${it}`, "aria-current": it === level && "true",
       "aria-label": `Show level ${signed(it)}`, onclick: () => this.#fit(this.#known().filter((node) => node.data("level") === it)) }, signed(it)))));
-  }
-
-  /** Each level's ground lies below the rooms that are known, and no others. */
-  #spreadSheets() {
-    this.graph.batch(() => {
-      for (const sheet of this.graph.nodes("[?sheet]")) {
-        const { x1, x2, y1, y2 } = boxOf(this.#roomsShown().filter((it) => it.data("level") === sheet.data("level")));
-        sheet.data({ width: x2 - x1 + 2 * BORDER, height: y2 - y1 + 2 * BORDER });
-        sheet.position({ x: (x1 + x2) / 2, y: (y1 + y2) / 2 });
-      }
-    });
   }
 
   /** Widen the lines of a map that is seen from afar, in few steps, for each styles everything anew. */
@@ -185,7 +159,7 @@ export class MapView {
 
   #fit(nodes) {
     this.#byHand = true;
-    this.graph.fit(nodes, 28);
+    this.graph.fit(nodes, MARGIN);
     if (this.graph.zoom() > 1.1) this.graph.zoom(1.1), this.graph.center(nodes);
   }
 
@@ -204,7 +178,8 @@ export class MapView {
     this.canvas.setAttribute("aria-label", `Map of ${plural(rooms.length, "room")} and ${plural(passages.length, "passage")}; current room: ${name}`);
     if (this.listed === `${rooms.length} ${here}`) return;
     this.listed = `${rooms.length} ${here}`;
-    fill(this.list, rooms.map((it) => h("li", {}, h("button", { type: "button", class: "more", "aria-current": it.id === here && "true", onclick: () => { this.rooms.open = false; this.#describe(it.id); } }, bdi(it.name)))));
+    const byName = rooms.map((it) => [harmless(it.name), it.id]).sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
+    fill(this.rooms, h("option", { value: "" }, "Find a room"), byName.map(([name, id]) => h("option", { value: id }, name, id === here && " (here)")));
   }
 
   /** Show a room's name, visits and passages. */
@@ -237,12 +212,6 @@ export class MapView {
     this.graph.zoom({ level: clamp(this.graph.zoom() * factor, 0.08, 2.5), renderedPosition: { x: this.canvas.clientWidth / 2, y: this.canvas.clientHeight / 2 } });
   }
 
-  #centre() {
-    this.#byHand = true;
-    this.graph.zoom(1);
-    this.graph.center(this.graph.nodes(".here"));
-  }
-
   /** Mark every step so far, or only the latest ones. */
   #showWhole(whole) {
     this.#whole = whole;
@@ -272,7 +241,7 @@ export class MapView {
     const marked = this.graph.nodes(":selected").not(".later");
     const room = marked.nonempty() ? marked : this.graph.nodes(".here");
     const acts = { Home: () => this.#tell(this.graph.nodes(".here")), Enter: () => room.nonempty() && this.#describe(Number(room.id())), Escape: () => this.#undescribe(), "+": () => this.#zoom(1.3), "-": () => this.#zoom(1 / 1.3) };
-    const act = KEYS_OF_SIDES[event.key] ? () => this.#tell(neighbour(this.#roomsShown(), room, KEYS_OF_SIDES[event.key])) : acts[event.key];
+    const act = KEYS_OF_SIDES[event.key] ? () => this.#tell(neighbour(this.#known("[?room]"), room, KEYS_OF_SIDES[event.key])) : acts[event.key];
     if (!act || (event.key === "Escape" && this.card.hidden)) return; // which leaves the full screen
     event.preventDefault();
     event.stopPropagation(); // elsewhere these keys lead through the replay
@@ -287,55 +256,43 @@ export class MapView {
     announce(room.data("label").replaceAll("\n", ", "));
   }
 
-  #roomsShown() {
-    return this.graph.nodes("[?room]").not(".later");
+  #known(kind = "*") {
+    return this.graph.nodes(kind).not(".later");
   }
 
-  #known() {
-    return this.graph.nodes().not(".later");
-  }
-
-  /** The player's whole level where there is room for it, else the part around the player. */
+  /** Show the player's whole level where there is room for it, else the part around the player; after a reader chose what to see, only keep the player in sight. */
   #frame() {
-    if (this.#byHand || !this.canvas.clientWidth) return this.#keepInSight();
     const here = this.graph.nodes(".here");
+    if (this.#byHand || !this.canvas.clientWidth) {
+      const [at, { x1, x2, y1, y2 }] = [here.position(), this.graph.extent()];
+      if (at && (at.x < x1 || at.x > x2 || at.y < y1 || at.y > y2)) this.graph.center(here);
+      return;
+    }
     const level = this.#known().filter((it) => here.empty() || it.data("level") === here.data("level"));
-    this.graph.fit(level, 28);
-    if (this.graph.zoom() > 1.1) this.graph.zoom(1.1), this.graph.center(level);
-    if (this.graph.zoom() < AFAR) this.graph.zoom(AFAR), this.graph.center(this.graph.nodes(".here"));
+    const [box, width, height] = [level.boundingBox(), this.canvas.clientWidth, this.canvas.clientHeight];
+    const zoom = clamp(Math.min((width - 2 * MARGIN) / box.w, (height - 2 * MARGIN) / box.h), READABLE, 1.1);
+    const middle = (low, high, at, side) => (high - low < side ? (low + high) / 2 : clamp(at ?? low, low + side / 2, high - side / 2));
+    const [x, y] = [middle(box.x1, box.x2, here.position("x"), width / zoom), middle(box.y1, box.y2, here.position("y"), height / zoom)];
+    this.graph.viewport({ zoom, pan: { x: width / 2 - x * zoom, y: height / 2 - y * zoom } });
   }
-
-  #keepInSight() {
-    const here = this.graph.nodes(".here");
-    if (here.empty() || !this.canvas.clientWidth) return;
-    const { x, y } = here.renderedPosition();
-    if (x < 0 || y < 0 || x > this.canvas.clientWidth || y > this.canvas.clientHeight) this.graph.center(here);
-  }
-}
-
-/** The box around nodes, without their names and borders. */
-function boxOf(nodes) {
-  if (nodes.empty()) return { x1: 0, x2: 0, y1: 0, y2: 0 };
-  const side = (axis, size, sign) => sign * Math.max(...nodes.map((it) => sign * it.position(axis) + it.data(size) / 2));
-  return { x1: side("x", "width", -1), x2: side("x", "width", 1), y1: side("y", "height", -1), y2: side("y", "height", 1) };
 }
 
 function tool(name, label, press, more = {}) {
   return h("button", { type: "button", class: "plain", "aria-label": label, title: label, onclick: press, ...more }, icon(name));
 }
 
-/** Lines have about the width on the screen that they have at the zoom `READABLE`, however small the map is; names that are too small are left out. */
+/** Lines have about the width on the screen that they have at the zoom `READABLE`, however small the map is; rooms whose names would be too small are dots. */
 function style(bold) {
   const [ink, soft, line, sheet, accent, mark] = ["ink", "soft", "line", "sheet", "accent", "mark"].map(colour);
   const afar = bold > 1;
   const tints = ["mark", "line-2", "line-3", "line-5", "line-4", "line-6", "line-7", "line-8"].map(colour);
   return [
-    { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": sheet, "border-width": 1.2 * bold, "border-color": soft, label: afar ? "" : "data(label)", color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "text-valign": "center", "text-halign": "center", "text-wrap": "wrap", "text-max-width": "data(wrap)" } },
-    { selector: "node[?sheet]", style: { shape: "rectangle", "background-color": (it) => tints[it.data("tint") % tints.length], "background-opacity": 0.1, "border-width": bold, "border-color": line, label: "data(label)", "text-valign": "top", "text-margin-y": -4, "font-size": 15 * bold, "font-weight": 600, color: soft, events: "no", "z-compound-depth": "bottom" } },
-    { selector: "node[?stub]", style: { shape: "ellipse", "border-width": bold, events: "no" } },
-    { selector: "edge", style: { width: 1.6 * bold, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: afar ? "" : "data(label)", "font-size": 10.5, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": 1, "text-background-padding": 2 } },
+    { selector: "node", style: { shape: afar ? "ellipse" : "round-rectangle", width: afar ? DOT * bold : "label", height: afar ? DOT * bold : "label", padding: afar ? 0 : 7, "background-color": sheet, "border-width": 1.2 * bold, "border-color": soft, label: "data(label)", "text-opacity": afar ? 0 : 1, color: ink, "font-family": "Literata, Georgia, serif", "font-size": 13, "line-height": 1.25, "text-valign": "center", "text-wrap": "wrap" } },
+    { selector: "node[?sheet]", style: { shape: "rectangle", padding: 20, "background-color": (it) => tints[it.data("tint") % tints.length], "background-opacity": 0.1, "border-width": bold, "border-color": line, "text-opacity": 1, "text-valign": "top", "text-margin-y": -4, "font-size": 15 * bold, "font-weight": 600, color: soft, events: "no" } },
+    { selector: "node[?stub]", style: { shape: "ellipse", width: 5, height: 5, padding: 0, label: "", opacity: afar ? 0 : 1, "border-width": bold, events: "no" } },
+    { selector: "edge", style: { width: 1.6 * bold, "line-color": soft, "curve-style": "bezier", "target-arrow-color": soft, "source-arrow-color": soft, "arrow-scale": 0.9, label: "data(label)", "text-opacity": afar ? 0 : 1, "font-size": 10.5, "font-family": "Literata, Georgia, serif", color: soft, "text-background-color": colour("paper"), "text-background-opacity": afar ? 0 : 1, "text-background-padding": 2 } },
     { selector: "edge[!both]", style: { "target-arrow-shape": "triangle" } },
-    { selector: "edge[?stub]", style: { width: 1.1 * bold, "line-style": "dotted", events: "no" } },
+    { selector: "edge[?stub]", style: { opacity: afar ? 0 : 1, width: 1.1 * bold, "line-style": "dotted", events: "no" } },
     { selector: "edge[?one_way]", style: { "line-style": "dashed", "line-dash-pattern": [7, 4] } },
     { selector: "edge[?random]", style: { "line-style": "dotted", "target-arrow-shape": "circle" } },
     { selector: "edge.trail", style: { width: 3.2 * bold, "line-color": accent, "target-arrow-color": accent, "z-index": 2 } },

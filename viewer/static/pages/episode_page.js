@@ -66,7 +66,7 @@ export class EpisodePage {
 
   /** The story is there to be read before the map's large library is. */
   async #drawMap() {
-    const { MapView } = await import("../drawing/map_view.js");
+    const [{ MapView }] = await Promise.all([import("../drawing/map_view.js"), document.fonts.load("13px Literata").catch(() => {})]); // boxes fit their names
     if (this.closed) return;
     this.map = new MapView(this.episode, this.panes.filler(() => "charts", "Fill the screen with the map"));
     this.charts.prepend(this.map.node);

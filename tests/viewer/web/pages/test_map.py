@@ -65,7 +65,7 @@ def test_a_room_stays_where_it_is_dragged_and_the_map_is_saved_with_doors_and_th
 ) -> None:
     canvas = replay.locator(".map .canvas")
     assert any(it.startswith("■") for it in canvas.evaluate(LABELS, "edge"))
-    assert any(it.startswith("Office ◆") for it in canvas.evaluate(LABELS, "node"))
+    assert any(it.startswith("Office") for it in canvas.evaluate(LABELS, "[?room]"))
     x, y, left, top = canvas.evaluate(SPOT, "Office")
     replay.mouse.move(x, y)
     replay.mouse.down()
@@ -92,8 +92,19 @@ def test_a_room_stays_where_it_is_dragged_and_the_map_is_saved_with_doors_and_th
     expect(replay.get_by_role("banner")).to_be_hidden()
     replay.emulate_media(media="screen")
     replay.evaluate("dispatchEvent(new Event('afterprint'))")
-    replay.locator("summary", has_text="Rooms as a list").click()
-    replay.locator(".room-list").get_by_role("button", name="Office").click()
+    replay.get_by_label("Find a room").select_option(label="Office (here)")
     expect(replay.locator(".room-card")).to_contain_text("Seen there: ")
     replay.get_by_role("button", name="Put it back where it was").click()
     assert canvas.evaluate(SPOT, "Office")[2:] == [left, top]
+
+
+def test_names_fit_their_boxes_and_only_what_was_carried_is_counted(replay: Page) -> None:
+    canvas = replay.locator(".map .canvas")
+    tight = """({ graph }) => graph.nodes("[?room]").filter((it) =>
+        it.boundingBox().w > it.boundingBox({ includeLabels: false }).w).length"""
+    assert canvas.evaluate(tight) == 0
+    labels = canvas.evaluate(LABELS, "[?room]")
+    assert not any(it.startswith("Office ◆") for it in labels), "the desk is scenery"
+    replay.keyboard.press("ArrowLeft")
+    expect(replay.get_by_label("Turn", exact=True)).to_have_value("14")
+    assert "Office ◆1" in canvas.evaluate(LABELS, "[?room]"), "the card in its drawer is not"
