@@ -103,8 +103,9 @@ def image_part(block: Block) -> dict[str, Any]:
 
 def without_images(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """``messages`` with a note in place of each image."""
+    note = {"type": "text", "text": _CUT_OFF}
     return [
-        {**message, "content": [_spoken(part) for part in message["content"]]}
+        {**message, "content": [note if _is_image(part) else part for part in message["content"]]}
         if isinstance(message.get("content"), list)
         else {**message}
         for message in messages
@@ -114,16 +115,11 @@ def without_images(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 def has_images(messages: Sequence[Mapping[str, Any]]) -> bool:
     """Whether any of ``messages`` shows one."""
     contents = (message.get("content") for message in messages)
-    return any(
-        part.get("type") == "image_url"
-        for content in contents
-        if isinstance(content, list)
-        for part in content
-    )
+    return any(any(map(_is_image, it)) for it in contents if isinstance(it, list))
 
 
-def _spoken(part: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "text", "text": _CUT_OFF} if part.get("type") == "image_url" else part
+def _is_image(part: Mapping[str, Any]) -> bool:
+    return part.get("type") == "image_url"
 
 
 def _type_of(data: str) -> str | None:

@@ -37,8 +37,14 @@ class ToolNames:
         whole = {name: name for name in invented} | {name: self._prefix + name for name in names}
         plain = {name: _sanitise(whole[name]) for name in whole}
         uses = Counter(plain.values())
+        # A plain name that looks hashed is hashed too, so that the two kinds never meet.
+        fit = {
+            it
+            for it in uses
+            if uses[it] == 1 and len(it) <= MAX_LENGTH and not _ENDS_LIKE_A_HASH.search(it)
+        }
         self._wire = {
-            name: candidate if uses[candidate] == 1 and _fits(candidate) else _hashed(whole[name])
+            name: candidate if candidate in fit else _hashed(whole[name])
             for name, candidate in plain.items()
         }
         self._name = {wire: name for name, wire in self._wire.items()}
@@ -91,11 +97,6 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401  any 
 def _sanitise(name: str) -> str:
     wire = re.sub(r"[^A-Za-z0-9_-]", "_", name)
     return wire if re.match(r"[A-Za-z_]", wire) else f"_{wire}"
-
-
-def _fits(wire: str) -> bool:
-    # A plain name that looks hashed is hashed too, so that the two kinds never meet.
-    return len(wire) <= MAX_LENGTH and not _ENDS_LIKE_A_HASH.search(wire)
 
 
 def _hashed(name: str) -> str:

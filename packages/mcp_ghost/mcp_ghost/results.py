@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
@@ -137,16 +138,13 @@ class ResultBudget:
         for number, index in enumerate(shortest_first):
             share = self._left // (len(texts) - number)
             if sizes[index] > share:
-                kept = len(texts[index]) * share // sizes[index]
-                fitted[index] = self._cut(texts[index], kept)
+                kept = cap(texts[index], len(texts[index]) * share // sizes[index])
+                fitted[index] = (
+                    f"{kept} [what tools add in one turn is limited to about {self._tokens:,} "
+                    "tokens; ask for less at a time]"
+                )
             self._left -= min(sizes[index], share)
         return fitted
-
-    def _cut(self, text: str, kept: int) -> str:
-        return (
-            f"{cap(text, kept)} [what tools add in one turn is limited to about {self._tokens:,} "
-            "tokens; ask for less at a time]"
-        )
 
 
 def jsonable(value: object, depth: int = 0) -> JSON:
@@ -191,13 +189,18 @@ def _content(blocks: list[object], structured: object) -> object:
         return [*rendered, structured] if rendered else structured
     if len(rendered) != 1:
         return rendered or ""
-    return _decoded(rendered[0]) if isinstance(rendered[0], str) else rendered[0]
+    (only,) = rendered
+    if isinstance(only, str) and only.lstrip().startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            return json.loads(only)
+    return only
 
 
 def _unsaid(rendered: list[object], structured: object) -> list[object]:
     """What of ``rendered`` does not repeat ``structured``, in one text or in pieces of one."""
     known = {_comparable(value) for value in _values(structured)}
-    left = [it for it in rendered if not _repeats(_said(it), known)]
+    said = [it.get("text", it) if isinstance(it, Mapping) else it for it in rendered]
+    left = [it for it, text in zip(rendered, said, strict=True) if not _repeats(text, known)]
     texts = [it for it in left if isinstance(it, str)]
     if len(texts) > 1 and any(_repeats(between.join(texts), known) for between in ("", "\n")):
         return [it for it in left if not isinstance(it, str)]
@@ -242,10 +245,6 @@ def _read(text: str) -> object:
         return text
 
 
-def _said(rendered: object) -> object:
-    return rendered.get("text", rendered) if isinstance(rendered, Mapping) else rendered
-
-
 def _block(block: object) -> object:
     """A content block as text, an image or a sound, a resource with its text, or else a stub."""
     if not isinstance(block, Mapping) or is_media(block):
@@ -269,16 +268,6 @@ def _is_text(block: object) -> TypeGuard[Mapping[str, str]]:
         and block.get("type") == "text"
         and isinstance(block.get("text"), str)
     )
-
-
-def _decoded(text: str) -> object:
-    """The object or list that ``text`` is the JSON of, else ``text``."""
-    if not text.lstrip().startswith(("{", "[")):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def bounded(content: object, limit: int) -> object:

@@ -15,6 +15,7 @@ from mcp_ghost.text import counted, duration, one_line, tokens
 
 _LONGEST = 2000
 """Characters shown of one message."""
+_OF_A_REPLY = ("iteration", "status", "error", "token_usage")
 _ROLE_STYLE = {"system": "dim", "user": "bold", "assistant": "cyan", "tool": ""}
 
 
@@ -43,7 +44,7 @@ def inspect_golden(path: str | Path) -> None:
     _show_cost(screen, facts)
     screen.heading("Failures", str(len(facts["failures"])))
     for failure in facts["failures"]:
-        screen.text(_shortened(failure), "red", mark="✗")
+        screen.text(cap(failure, _LONGEST), "red", mark="✗")
     if not facts["failures"]:
         screen.text("none", "green", mark="✓")
     if facts["notices"]:
@@ -64,7 +65,10 @@ def facts_of(golden: Mapping[str, Any]) -> JSONObject:
             **{name: output.get(name) for name in ("success", "final_result", "summary")},
             "conversation": list(_steps(output.get("conversation_history") or [], chain)),
             "calls": chain,
-            "replies": list(_replies(golden.get("provider_responses") or [])),
+            "replies": [
+                {name: it[name] for name in _OF_A_REPLY if it.get(name) is not None}
+                for it in golden.get("provider_responses") or ()
+            ],
             "failures": list(_failures(output, chain)),
             "metadata": output.get("execution_metadata") or {},
             "notices": golden_notices(golden) if "recorded_at" in golden else [],
@@ -104,12 +108,6 @@ def _take(remaining: list[JSONObject], tool: str) -> list[JSONObject]:
     return taken
 
 
-def _replies(exchanges: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    for exchange in exchanges:
-        kept = ("iteration", "status", "error", "token_usage")
-        yield {name: exchange[name] for name in kept if exchange.get(name) is not None}
-
-
 def _failures(output: JSONObject, chain: Sequence[JSONObject]) -> Iterator[str]:
     """Where it failed, and what was done about it."""
     errors = output.get("errors") or []
@@ -138,7 +136,7 @@ def _show_step(screen: Screen, step: JSONObject) -> None:
     else:
         screen.parts([(role, _ROLE_STYLE.get(role, ""))], mark=mark)
     if step["content"]:
-        screen.text(_shortened(step["content"]), "dim" if role == "system" else "")
+        screen.text(cap(step["content"], _LONGEST), "dim" if role == "system" else "")
     for call in step.get("calls", []):
         screen.parts([(f"{call['tool_name']} {call['arguments']}", "bold")], mark=" →")
 
@@ -177,7 +175,3 @@ def _usage(usage: Mapping[str, int]) -> str:
         usage.get("cached_tokens", 0),
         usage.get("completion_tokens", 0),
     )
-
-
-def _shortened(text: str) -> str:
-    return cap(text, _LONGEST)

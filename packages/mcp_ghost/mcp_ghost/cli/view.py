@@ -58,8 +58,9 @@ class RunView:
             case "tool_call":
                 self._screen.busy(f"{event['tool_name']} {_arguments(event['arguments'])}")
             case "tool_progress":
-                done = _progress(event["progress"], event["total"])
-                self._screen.busy(f"{event['tool_name']} {event['message'] or done}")
+                of_all = "" if event["total"] is None else f" of {event['total']:g}"
+                done = event["message"] or f"{event['progress']:g}{of_all}"
+                self._screen.busy(f"{event['tool_name']} {done}")
             case "tool_result":
                 self._result(event)
             case "run_end":
@@ -79,9 +80,8 @@ class RunView:
 
     def summary(self, result: Event) -> None:
         """The figures of a run that is over."""
-        metadata = result["execution_metadata"]
+        metadata, calls = result["execution_metadata"], len(result["tool_chain"])
         usage = metadata["token_usage"]
-        calls = len(result["tool_chain"])
         failed = sum(not call["success"] for call in result["tool_chain"])
         parts = [
             ("success", "bold green") if result["success"] else ("failed", "bold red"),
@@ -112,10 +112,6 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._screen.text(one_line(record.getMessage()), "yellow", mark="!")
-
-
-def _progress(done: float, total: float | None) -> str:
-    return f"{done:g}" if total is None else f"{done:g} of {total:g}"
 
 
 def _arguments(arguments: dict[str, Any]) -> str:

@@ -199,7 +199,9 @@ def translated(entry: Mapping[str, Any]) -> Translated:
     # Ours first: whoever has another one too meant that ("httpUrl" beside a "url" for SSE).
     for name, given in sorted(entry.items(), key=lambda item: item[0] in KEYS):
         key = KEYS.get(name) or Key(str(name))
-        value = None if _says_nothing(str(name)) else key.read(given)
+        # JSON has no place for comments, so people write "_comment", "//" and "$schema".
+        says_nothing = name in _WITHOUT_EFFECT or str(name).startswith(("_", "$", "//"))
+        value = None if says_nothing else key.read(given)
         if value is None:
             continue
         before = fields.get(key.ours)
@@ -207,8 +209,3 @@ def translated(entry: Mapping[str, Any]) -> Translated:
             value = {**before, **value}
         fields[key.ours], names[key.ours] = value, name
     return Translated(fields, names)
-
-
-def _says_nothing(name: str) -> bool:
-    # JSON has no place for comments, so people write "_comment", "//" and "$schema".
-    return name in _WITHOUT_EFFECT or name.startswith(("_", "$", "//"))

@@ -25,15 +25,11 @@ def provider_drift(golden: Mapping[str, Any]) -> list[str]:
         for entry in golden.get("provider_responses") or ()
         if 200 <= entry.get("status", 200) < 300 and not entry.get("error")
     ]
-    found = (
-        line for reply in replies for line in _surprises(reply, _fields_of(reply, provider), "")
-    )
+    found: list[str] = []
+    for reply in replies:
+        on_responses = isinstance(reply, Mapping) and is_response(reply)
+        found += _surprises(reply, FIELDS.get("responses" if on_responses else provider, {}), "")
     return [f"provider drift: {line}" for line in dict.fromkeys(found)]
-
-
-def _fields_of(reply: object, provider: str) -> Mapping[str, Fields]:
-    on_responses = isinstance(reply, Mapping) and is_response(reply)
-    return FIELDS.get("responses" if on_responses else provider, {})
 
 
 def _surprises(value: object, fields: Mapping[str, Fields], where: str) -> Iterator[str]:

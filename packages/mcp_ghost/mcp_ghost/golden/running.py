@@ -77,6 +77,7 @@ async def record_golden(
     arguments = {**scrubber.show(arguments), "server_config": {"mcpServers": servers}}
     base_url = _base_url(arguments)
     endpoint = Endpoint(base_url)
+    where = endpoint.where
     if transport is None:  # a missing key is an error here, not a refusal to be recorded
         get_llm_client(arguments["provider"], arguments.get("api_key"), base_url=base_url)
     recording = RecordingTransport(transport)
@@ -88,8 +89,14 @@ async def record_golden(
         result,
         test_name=test_name,
         input={
-            "server_config": _entries(servers),
-            "base_url": _address(endpoint),
+            # Of a server that is an object, only the name is left.
+            "server_config": {
+                "mcpServers": {
+                    name: it.model_dump(exclude_defaults=True) for name, it in servers.items()
+                }
+            },
+            # Without the port that a local server happened to get.
+            "base_url": re.sub(r":\d+(?=/|$)", "", where) if endpoint.is_loopback else where,
             **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
             **_form_of(arguments.get("output")),
         },
@@ -150,12 +157,6 @@ async def replay_golden(
     return Replayed(result, replies.drift)
 
 
-def _entries(servers: Mapping[str, ServerConfig]) -> dict[str, Any]:
-    """The configuration as plain dicts; of a server that is an object, only the name is left."""
-    entries = {name: it.model_dump(exclude_defaults=True) for name, it in servers.items()}
-    return {"mcpServers": entries}
-
-
 def _form_of(output: Any) -> dict[str, Any]:  # noqa: ANN401  any type
     """The form of the answer as a JSON schema, whatever type it was given as."""
     if output is None or isinstance(output, Mapping):
@@ -171,11 +172,6 @@ def _base_url(arguments: Mapping[str, Any]) -> str:
     return base_url_of(provider, arguments.get("base_url"), arguments.get("api_key"))
 
 
-def _address(endpoint: Endpoint) -> str:
-    """Without user and password, and without the port that a local server happened to get."""
-    return re.sub(r":\d+(?=/|$)", "", endpoint.where) if endpoint.is_loopback else endpoint.where
-
-
 def _whole(provider: str, exchanges: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """``exchanges`` with replies that came piece by piece as they would have come at once."""
     known = get_provider(provider)
@@ -186,8 +182,7 @@ def _whole(provider: str, exchanges: Iterable[dict[str, Any]]) -> Iterator[dict[
             continue
         assembler = known.assembler()
         for piece in EventReader().feed(f"{said}\n\n".encode(errors="replace")):
-            for _ in assembler.add(piece):
-                pass  # of no interest any longer
+            [*assembler.add(piece)]  # what it says is of no interest any longer
         yield {**exchange, "response": assembler.body()}
 
 

@@ -38,7 +38,8 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request, and keep the exchange, whatever its outcome."""
-        self.secrets |= _keys(request)
+        sent = [request.headers.get(name, "").rpartition(" ")[2] for name in _KEY_HEADERS]
+        self.secrets |= {key for key in (*sent, request.url.params.get("key", "")) if key}
         exchange: dict[str, Any] = {
             "iteration": self._iteration,
             "path": request.url.path,
@@ -119,7 +120,10 @@ class ReplayTransport(httpx2.AsyncBaseTransport):
         recorded = self._recorded[self.asked - 1]
         self._compare(recorded, {"path": request.url.path, "request": body})
         if error := recorded.get("error"):
-            raise _transport_error(error)
+            name, message = error
+            known = getattr(httpx2, name, None)
+            is_known = isinstance(known, type) and issubclass(known, httpx2.TransportError)
+            raise (known if is_known else httpx2.TransportError)(message)
         said = as_text(self._scrubber.show(recorded.get("response")))
         kind = "text/event-stream" if is_stream(said) else "application/json"
         # After a failed attempt, the next one need not wait.
@@ -145,21 +149,8 @@ def is_stream(said: str) -> bool:
     return said.startswith(("data:", "event:"))
 
 
-def _keys(request: httpx2.Request) -> set[str]:
-    sent = [request.headers.get(name, "").rpartition(" ")[2] for name in _KEY_HEADERS]
-    return {key for key in (*sent, request.url.params.get("key", "")) if key}
-
-
 def _json(content: bytes) -> Any:  # noqa: ANN401  any JSON, or text where it is not JSON
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
         return content.decode("utf-8", errors="replace")
-
-
-def _transport_error(recorded: list[str]) -> httpx2.TransportError:
-    name, message = recorded
-    known = getattr(httpx2, name, None)
-    if isinstance(known, type) and issubclass(known, httpx2.TransportError):
-        return known(message)
-    return httpx2.TransportError(message)

@@ -83,10 +83,6 @@ def _are_texts(value: object) -> bool:
     return all(isinstance(text, str) for text in value)
 
 
-def _are_functions(value: object) -> bool:
-    return isinstance(value, Sequence) and all(map(callable, value))
-
-
 def _are_words(value: object) -> bool:
     words = [value] if isinstance(value, str) else value
     return words is None or (_are_texts(words) and all(cast("Collection[str]", words)))
@@ -96,10 +92,6 @@ def _names_servers(value: object) -> bool:
     from mcp_ghost.config.server import is_server
 
     return isinstance(value, Mapping | str | Path) or is_server(value)
-
-
-def _is_path(value: object) -> bool:
-    return value is None or isinstance(value, str | PathLike)
 
 
 def _is_transport(value: object) -> bool:
@@ -152,7 +144,12 @@ class OtherOptions(TypedDict, total=False):
         Mapping[str, Any] | None, Option("a dict of names and JSON values", check=_is_json)
     ]
     tools: Annotated[
-        Sequence[Callable[..., Any]], Option("a list of functions", (), check=_are_functions)
+        Sequence[Callable[..., Any]],
+        Option(
+            "a list of functions",
+            (),
+            check=lambda it: isinstance(it, Sequence) and all(map(callable, it)),
+        ),
     ]
     allow: Annotated[Sequence[str] | None, _patterns()]
     deny: Annotated[Sequence[str] | None, _patterns()]
@@ -177,7 +174,10 @@ class OtherOptions(TypedDict, total=False):
         ),
     ]
     pause: Annotated[bool, _switch()]
-    checkpoint: Annotated[str | Path | None, Option("the path of a file", check=_is_path)]
+    checkpoint: Annotated[
+        str | Path | None,
+        Option("the path of a file", check=lambda it: isinstance(it, str | PathLike | None)),
+    ]
     authorize: Annotated["Authorize | None", _function("coroutine function of one argument")]
     transport: Annotated[
         "httpx2.AsyncBaseTransport | None",

@@ -63,11 +63,13 @@ async def startup_message(
 
     ``config`` is shown as it was written; ``environment`` is what the server really got.
     """
+    # What is on stdout instead of messages, such as how the program is to be called.
+    instead = await process.stdout_tail() if process is not None else ""
     lines = [
         f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
         f"Command: {config.command_line()}",
         f"Check that {await _hint(config, environment, process, cause)}",
-        *(_stderr_block(process) or await _stdout_block(process)),
+        *(_stderr_block(process) or _block("stdout", instead)),
     ]
     return "\n".join(lines)
 
@@ -184,11 +186,6 @@ def _ending(process: ServerProcess) -> str:
 def _stderr_block(process: ServerProcess | None) -> list[str]:
     tail = process.stderr_tail(_STDERR_SHOWN_BYTES) if process is not None else ""
     return _block("stderr", tail)
-
-
-async def _stdout_block(process: ServerProcess | None) -> list[str]:
-    """What is on stdout instead of messages, such as how the program is to be called."""
-    return _block("stdout", await process.stdout_tail() if process is not None else "")
 
 
 def _block(where: str, text: str) -> list[str]:

@@ -61,7 +61,14 @@ async def list_tools(client: Client, server: str, offers: Callable[[str], bool])
         cursors.add(cursor)
     return Listing(
         [tool_schema(tool) for tool in tools.found.values()],
-        {name: _hints(tool.get("annotations")) for name, tool in tools.found.items()},
+        {
+            name: {
+                key: value
+                for key, value in _fields(tool.get("annotations")).items()
+                if key.endswith("Hint") and isinstance(value, bool)
+            }
+            for name, tool in tools.found.items()
+        },
         seconds,
     )
 
@@ -86,7 +93,7 @@ class _Tools:
             self._warn("Skipping the second tool with the name %.200r", name)
         elif not self._offers(name) or self.is_full:
             pass
-        elif _only_as_a_task(entry):
+        elif _fields(entry.get("execution")).get("taskSupport") == "required":
             self._warn(
                 "Skipping the tool %.200r: it runs only as a task, which is not supported", name
             )
@@ -138,30 +145,18 @@ def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
         "function": {
             "name": tool["name"],
             "description": description if isinstance(description, str) else "",
-            "parameters": _parameters(tool.get("inputSchema")),
+            "parameters": _parameters(_fields(tool.get("inputSchema"))),
         },
     }
 
 
-def _only_as_a_task(entry: Mapping[str, Any]) -> bool:
-    execution = entry.get("execution")
-    return isinstance(execution, Mapping) and execution.get("taskSupport") == "required"
+def _fields(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
-def _hints(annotations: object) -> dict[str, Any]:
-    said = annotations.items() if isinstance(annotations, Mapping) else ()
-    return {key: value for key, value in said if key.endswith("Hint") and isinstance(value, bool)}
-
-
-def _parameters(schema: object) -> dict[str, Any]:
+def _parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
     """``schema``, or one without parameters where providers would refuse the whole request."""
-    kind = schema.get("type", "object") if isinstance(schema, Mapping) else None
-    kinds = kind if isinstance(kind, list) else [kind]
-    if not isinstance(schema, Mapping) or "object" not in kinds:
-        return {"type": "object", "properties": {}}
-    properties = schema.get("properties")
-    return {
-        **schema,
-        "type": "object",
-        "properties": properties if isinstance(properties, Mapping) else {},
-    }
+    kind = schema.get("type", "object")
+    is_usable = "object" in (kind if isinstance(kind, list) else [kind])
+    properties = _fields(schema.get("properties")) if is_usable else {}
+    return {**(schema if is_usable else {}), "type": "object", "properties": properties}

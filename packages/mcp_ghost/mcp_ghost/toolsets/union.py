@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import is_not
 from typing import Any, Self
 
 from mcp_ghost.config import ServerConfig
@@ -70,7 +71,7 @@ class Union(Toolset):
         A server that died keeps its tools.
         """
         listed = [leaf.tools for leaf in self._leaves.values()]
-        if len(listed) != len(self._listed) or any(map(_differ, listed, self._listed)):
+        if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
             self._listed, self._tools = listed, {}
             for leaf in self._leaves.values():
                 for own, tool in leaf.tools.items():
@@ -259,10 +260,6 @@ def _unavailable(toolset: Toolset, call: Call, problem: str) -> Outcome:
     hint = f" Did you mean '{near[0]}'?" if near else ""
     reason = f"{problem}{hint} Available tools: {_listing(known)}"
     return Outcome.without_result(Kind.FAILED, reason)
-
-
-def _differ(one: object, other: object) -> bool:
-    return one is not other
 
 
 def _patterns(patterns: Iterable[str] | None) -> tuple[str, ...] | None:

@@ -58,16 +58,12 @@ async def _nowhere() -> None:
     """Keeps nothing."""
 
 
-def _as_it_is(value: object) -> object:
-    return value
-
-
 @dataclass
 class Ledger:
     """By the ids of the calls; ``keep`` writes it down, with the whole run, after each change."""
 
     keep: Callable[[], Awaitable[None]] = _nowhere
-    clean: Callable[[Any], Any] = _as_it_is
+    clean: Callable[[Any], Any] = lambda value: value
     """Takes keys out of what a person is shown."""
     outcomes: dict[str, Told] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)

@@ -51,7 +51,16 @@ class State:
         Raises:
             ValueError: It is neither.
         """
-        kept = _read(Path(given)) if isinstance(given, str | Path) else given
+        kept: object = given
+        if isinstance(given, str | Path):
+            try:
+                kept = json.loads(read_regular(Path(given)))
+            except FileNotFoundError as error:
+                raise ValueError(
+                    f"There is no checkpoint at {given}: no run has begun there."
+                ) from error
+            except (OSError, ValueError) as error:
+                raise ValueError(f"The checkpoint {given} cannot be read: {error}") from error
         if not isinstance(kept, Mapping) or kept.get("version") != VERSION:
             raise ValueError(
                 "state must be what a paused result has under 'state', or the path of a checkpoint."
@@ -80,15 +89,6 @@ class State:
             text=content if calls else None,
             provider_state=last.get("provider_state"),
         )
-
-
-def _read(path: Path) -> Any:  # noqa: ANN401  checked by the caller
-    try:
-        return json.loads(read_regular(path))
-    except FileNotFoundError as error:
-        raise ValueError(f"There is no checkpoint at {path}: no run has begun there.") from error
-    except (OSError, ValueError) as error:
-        raise ValueError(f"The checkpoint {path} cannot be read: {error}") from error
 
 
 def _call(call: Mapping[str, Any]) -> ToolCall:

@@ -112,9 +112,7 @@ class Tracing:
             said = [_message(message) for message in view if message["role"] != "system"]
             about["gen_ai.system_instructions"] = _json([_text(text) for text in system])
             about["gen_ai.input.messages"] = _json(said)
-        return self._span(
-            self._tracer, f"{operation} {client.model}", "CLIENT", about, _kind_of_failure
-        )
+        return self._span(self._tracer, f"{operation} {client.model}", "CLIENT", about)
 
     def replied(self, span: Span, response: LLMResponse) -> None:
         """Say in ``span`` what came back."""
@@ -184,7 +182,6 @@ class Tracing:
         name: str,
         kind: Literal["INTERNAL", "CLIENT"],
         attributes: Mapping[str, object],
-        kind_of: Callable[[Exception], str] = lambda error: type(error).__name__,
     ) -> Iterator[Span]:
         """One span around the block; what leaves it is its failure, in words without secrets."""
         trace = sys.modules["opentelemetry.trace"]
@@ -202,7 +199,7 @@ class Tracing:
             try:
                 yield span
             except Exception as error:  # put down in the span, and raised again
-                span.failed(error, kind_of(error))
+                span.failed(error, str(error.status) if isinstance(error, LLMStatusError) else None)
                 raise
 
 
@@ -216,10 +213,6 @@ def _tracer() -> Tracer | None:
         return None
     tracer: Tracer = provider.get_tracer(_SCOPE)
     return tracer
-
-
-def _kind_of_failure(error: Exception) -> str:
-    return str(error.status) if isinstance(error, LLMStatusError) else type(error).__name__
 
 
 def _usage(usage: Usage) -> dict[str, object]:
