@@ -42,7 +42,13 @@ class CircuitBreaker:
     @contextmanager
     def call(self) -> Iterator[None]:
         """Guard one call; an error that ``is_failure`` rejects leaves the count alone."""
-        is_probe = self._enter()
+        with self._lock:
+            is_probe = self._opened_at is not None
+            if self._opened_at is not None:
+                left = self._opened_at + self._recovery - self._clock()
+                if left > 0 or self._probing:
+                    raise self._refusal(max(left, 0.0))
+                self._probing = True
         failed: bool | None = None
         try:
             yield
@@ -51,24 +57,10 @@ class CircuitBreaker:
             failed = True if self._is_failure(error) else None
             raise
         finally:
-            self._settle(failed, is_probe)
-
-    def _enter(self) -> bool:
-        """Whether the call is a probe."""
-        with self._lock:
-            if self._opened_at is None:
-                return False
-            left = self._opened_at + self._recovery - self._clock()
-            if left > 0 or self._probing:
-                raise self._refusal(max(left, 0.0))
-            self._probing = True
-            return True
-
-    def _settle(self, failed: bool | None, is_probe: bool) -> None:
-        with self._lock:
-            if is_probe:
-                self._probing = False
-            if failed is None:
-                return
-            self._failures = self._failures + 1 if failed else 0
-            self._opened_at = self._clock() if self._failures >= self._threshold else None
+            with self._lock:
+                if is_probe:
+                    self._probing = False
+                if failed is not None:
+                    self._failures = self._failures + 1 if failed else 0
+                    is_over = self._failures >= self._threshold
+                    self._opened_at = self._clock() if is_over else None

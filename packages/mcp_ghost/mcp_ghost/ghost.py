@@ -174,14 +174,14 @@ async def run(
     **kwargs: Any,  # noqa: ANN401
 ) -> GhostResult:
     """Run ``mcp_ghost()``; ``make_server`` makes what stands for each server, as in recordings."""
-    from mcp_ghost.run.opening import conversation_of
+    from mcp_ghost.run.conversation import Conversation
     from mcp_ghost.run.operation import Operation
 
     _running_loop()
     arguments = _complete(*args, **kwargs)
     user_prompt = _checked_prompt(arguments.pop("user_prompt"))
     settings = checked(arguments)
-    conversation = conversation_of(settings, make_server=make_server)
+    conversation = Conversation(settings, make_server=make_server)
     return await Operation(settings, conversation, user_prompt, closes=True).run()
 
 
@@ -280,14 +280,14 @@ class Ghost:
     def __init__(
         self, *, messages: Sequence[Mapping[str, Any]] = (), **options: Unpack[Settings]
     ) -> None:
-        from mcp_ghost.run.opening import checked_messages, conversation_of
+        from mcp_ghost.run.conversation import Conversation, checked_messages
 
         if "user_prompt" in options:
             raise TypeError("Ghost takes no user_prompt; pass it to run().")
         arguments = _complete(**options)
         del arguments["user_prompt"]
         self._settings = checked(arguments)
-        self._conversation = conversation_of(self._settings, checked_messages(messages))
+        self._conversation = Conversation(self._settings, checked_messages(messages))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._latest_stream: tuple[weakref.ref[Any], asyncio.Task[GhostResult]] | None = None
         self._is_busy = False
@@ -408,13 +408,6 @@ class Ghost:
             settings = {**settings, "checkpoint": state}
         return (await self._operate(kept.user_prompt, settings, kept, decisions)).to_dict()
 
-    async def _end_what_was_left(self) -> None:
-        """End the request of a stream that nobody reads; asyncio does so only a little later."""
-        if self._latest_stream is not None and self._latest_stream[0]() is None:
-            request = self._latest_stream[1]
-            request.cancel()
-            await asyncio.wait([request])
-
     async def _operate(
         self,
         user_prompt: str,
@@ -429,7 +422,11 @@ class Ghost:
             raise RuntimeError("Run requests inside 'async with Ghost(...) as ghost:'.")
         if self._loop is not asyncio.get_running_loop():
             raise RuntimeError("This Ghost was entered in another event loop; run requests there.")
-        await self._end_what_was_left()
+        if self._latest_stream is not None and self._latest_stream[0]() is None:
+            # A stream that nobody reads any more; asyncio would end it only a little later.
+            request = self._latest_stream[1]
+            request.cancel()
+            await asyncio.wait([request])
         if self._is_busy:
             raise RuntimeError("This Ghost is already running a request; await it first.")
         if state is not None:

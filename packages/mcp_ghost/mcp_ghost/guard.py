@@ -35,31 +35,21 @@ _RESOLVE_SECONDS = 10.0
 _METADATA_NAMES = ("metadata.google.internal", "metadata.goog", "instance-data.ec2.internal")
 """Where clouds tell a machine its keys. These names mean nothing here, but perhaps to a tool that
 runs elsewhere."""
+
+
+def _networks(texts: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(map(ipaddress.ip_network, texts.split()))
+
+
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-_SPECIAL = (
-    IPv4Network("192.0.0.0/24"),
-    IPv4Network("192.88.99.0/24"),
-    IPv6Network("2001::/23"),
-    IPv6Network("2620:4f:8000::/48"),
-    IPv6Network("3fff::/20"),
-)
+_SPECIAL = _networks("192.0.0.0/24 192.88.99.0/24 2001::/23 2620:4f:8000::/48 3fff::/20")
 """Of the IANA's special-purpose registries, what not every Python counts among them."""
-_MACHINE = tuple(map(ipaddress.ip_network, ("0.0.0.0/32", "127.0.0.0/8", "::/127")))
-_NETWORK = tuple(
-    map(
-        ipaddress.ip_network,
-        ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"),
-    )
-)
-_METADATA = frozenset(
-    map(
-        ipaddress.ip_address,
-        ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"),
-    )
-)
+_MACHINE = _networks("0.0.0.0/32 127.0.0.0/8 ::/127")
+_NETWORK = _networks("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7")
+_METADATA = _networks("168.63.129.16 100.100.100.200 192.0.0.192 fd00:ec2::254 fd20:ce::254")
 """Where clouds (Azure, Alibaba, Oracle, AWS, Google) tell a machine its keys, other than at
 link-local addresses."""
-_HOLD_IPV4 = tuple(map(IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+_HOLD_IPV4 = _networks("::/96 ::ffff:0:0/96 ::ffff:0:0:0/96 64:ff9b::/96")
 """Compatible, mapped and translated addresses, and NAT64."""
 
 
@@ -78,21 +68,24 @@ class Range(Enum):
     @classmethod
     def of(cls, address: Address) -> Range:
         """The range of ``address``; of one that holds an IPv4 address, the range of that."""
-        if address in _METADATA:
+
+        def is_in(networks: Iterable[IPv4Network | IPv6Network]) -> bool:
+            return any(address in network for network in networks)
+
+        if is_in(_METADATA):
             return cls.SPECIAL
-        if any(address in network for network in _MACHINE):
+        if is_in(_MACHINE):
             return cls.MACHINE
-        if any(address in network for network in _NETWORK):
+        if is_in(_NETWORK):
             return cls.NETWORK
         if isinstance(address, IPv6Address):
             if address.sixtofour:
                 return cls.of(address.sixtofour)
-            if any(address in network for network in _HOLD_IPV4):
+            if is_in(_HOLD_IPV4):
                 return cls.of(IPv4Address(int(address) & 0xFFFFFFFF))
         is_public = (
             address.is_global
-            and not (address.is_multicast or address.is_reserved)
-            and not any(address in network for network in _SPECIAL)
+            and not (address.is_multicast or address.is_reserved or is_in(_SPECIAL))
             and (address.version == 4 or address in _GLOBAL_UNICAST)
         )
         return cls.PUBLIC if is_public else cls.SPECIAL
@@ -263,19 +256,17 @@ class GuardedTransport(httpx2.AsyncHTTPTransport):
         addresses = await checked_addresses(host_of(url), url.port, self._policy)
         for number, address in enumerate(addresses, start=1):
             try:
-                return await super().handle_async_request(_sent_to(address, request))
+                # The Host header and the certificate stay those of the name.
+                return await super().handle_async_request(
+                    httpx2.Request(
+                        request.method,
+                        request.url.copy_with(host=str(address)),
+                        headers=request.headers,
+                        stream=request.stream,
+                        extensions={**request.extensions, "sni_hostname": host_of(request.url)},
+                    )
+                )
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if number == len(addresses):
                     raise
         raise AssertionError("a host that was found has an address")
-
-
-def _sent_to(address: Address, request: httpx2.Request) -> httpx2.Request:
-    """The same request to ``address``; its Host header and certificate stay those of the name."""
-    return httpx2.Request(
-        request.method,
-        request.url.copy_with(host=str(address)),
-        headers=request.headers,
-        stream=request.stream,
-        extensions={**request.extensions, "sni_hostname": host_of(request.url)},
-    )

@@ -83,7 +83,10 @@ def may_use(file: Path, named: Mapping[str, str], *, fails: bool = False) -> boo
             return False
         answers |= dict.fromkeys(new, is_asked and _is_allowed(place, new))
         if answers[next(iter(new))]:
-            _remember(digest, [name for name, is_allowed in answers.items() if is_allowed])
+            allowed_now = [name for name, is_allowed in answers.items() if is_allowed]
+            known = json.dumps({**_remembered(), digest: allowed_now}, indent=1)
+            with suppress(OSError):  # then it is asked again
+                write_whole(data_folder() / _KNOWN, known, mode=PRIVATE)
         elif not is_asked:
             _say(
                 f"{place} is not used for {', '.join(new)}: give --trust if you know who wrote it."
@@ -97,12 +100,6 @@ def _remembered() -> dict[str, list[str]]:
     return {}
 
 
-def _remember(digest: str, allowed: list[str]) -> None:
-    with suppress(OSError):  # then it is asked again
-        known = json.dumps({**_remembered(), digest: allowed}, indent=1)
-        write_whole(data_folder() / _KNOWN, known, mode=PRIVATE)
-
-
 def _is_allowed(place: Path, named: Mapping[str, str]) -> bool:
     """What somebody at the terminal answers."""
     rows = [" ".join(it).rstrip() for it in named.items()]
@@ -110,10 +107,6 @@ def _is_allowed(place: Path, named: Mapping[str, str]) -> bool:
         _say(f"{place} is not used: it names more than can be shown here. Give --trust to use it.")
         return False
     _say("\n   ".join([f"{place} is no file of this program. It names:", *rows]))
-    return _says_yes()
-
-
-def _says_yes() -> bool:
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before the question
     sys.stderr.write("Use it, now and until it changes? y = yes, n = no: ")
     sys.stderr.flush()

@@ -127,11 +127,9 @@ def _outcome(
         if verdict is not True:
             why = f" ({one_line(verdict, 200)})" if isinstance(verdict, str) else ""
             before, after = expected["final_result"], now["final_result"]
-            yield difference("final_result", before, after, same) + why
+            yield difference("final_result", before, after) + why
     elif is_replay and not same(expected.get("final_result"), now.get("final_result")):
-        yield difference(
-            "final_result", expected.get("final_result"), now.get("final_result"), same
-        )
+        yield difference("final_result", expected.get("final_result"), now.get("final_result"))
 
 
 def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]:
@@ -149,9 +147,7 @@ def _call(before: Mapping[str, Any], after: Mapping[str, Any], golden: Golden) -
     volatile = any(fnmatchcase(before["tool_name"], it) for it in golden.get("volatile") or ())
     is_compared = before["success"] and after["success"] and not volatile
     if before.get("retry_attempt") != after.get("retry_attempt"):
-        yield difference(
-            "retry_attempt", before.get("retry_attempt"), after.get("retry_attempt"), same
-        )
+        yield difference("retry_attempt", before.get("retry_attempt"), after.get("retry_attempt"))
     if before["success"] != after["success"]:
         yield (
             "succeeded when recorded, failed now: " + one_line(after.get("error"), 200)
@@ -159,9 +155,9 @@ def _call(before: Mapping[str, Any], after: Mapping[str, Any], golden: Golden) -
             else "failed when recorded, succeeded now"
         )
     if not same(before["arguments"], after["arguments"]):
-        yield difference("arguments", before["arguments"], after["arguments"], same)
+        yield difference("arguments", before["arguments"], after["arguments"])
     elif is_compared and not same(before["result"], after["result"]):
-        yield difference("result", before["result"], after["result"], same)
+        yield difference("result", before["result"], after["result"])
 
 
 def _errors(expected: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 
+from mcp_ghost.golden.scrub import same
 from mcp_ghost.text import counted, one_line
 
 _SHOWN = 200
@@ -12,11 +14,12 @@ _BEFORE = 40
 """Characters shown of what is still the same, in a long text."""
 
 
-def difference(
-    label: str, recorded: object, now: object, same: Callable[[object, object], bool]
-) -> str:
+def difference(label: str, recorded: object, now: object) -> str:
     """Such as ``result.rows[2].name: recorded "a", now "b"``, for values that are not the same."""
-    recorded, now = _parsed(recorded, now)
+    with suppress(ValueError, RecursionError):  # two texts that are JSON objects or lists
+        values = [json.loads(it) if isinstance(it, str) else None for it in (recorded, now)]
+        if {type(it) for it in values} in ({dict}, {list}):
+            recorded, now = values
     if isinstance(recorded, Mapping) and isinstance(now, Mapping):
         for key in {**recorded, **now}:
             if key not in now:
@@ -24,26 +27,16 @@ def difference(
             if key not in recorded:
                 return f"{label}.{key}: not there when recorded, now {_short(now[key])}"
             if not same(recorded[key], now[key]):
-                return difference(f"{label}.{key}", recorded[key], now[key], same)
+                return difference(f"{label}.{key}", recorded[key], now[key])
     if isinstance(recorded, list) and isinstance(now, list):
         for number, (before, after) in enumerate(zip(recorded, now, strict=False)):
             if not same(before, after):
-                return difference(f"{label}[{number}]", before, after, same)
+                return difference(f"{label}[{number}]", before, after)
         if len(recorded) != len(now):
             was, is_now = (counted(len(it), "item") for it in (recorded, now))
             return f"{label}: recorded {was}, now {is_now}"
     start = _first(recorded, now) if isinstance(recorded, str) and isinstance(now, str) else 0
     return f"{label}: recorded {_short(recorded, start)}, now {_short(now, start)}"
-
-
-def _parsed(recorded: object, now: object) -> tuple[object, object]:
-    """Two texts that are JSON objects or lists, as such."""
-    try:
-        values = [json.loads(it) if isinstance(it, str) else None for it in (recorded, now)]
-    except (ValueError, RecursionError):
-        return recorded, now
-    kinds = {type(it) for it in values}
-    return (values[0], values[1]) if kinds in ({dict}, {list}) else (recorded, now)
 
 
 def _first(recorded: str, now: str) -> int:

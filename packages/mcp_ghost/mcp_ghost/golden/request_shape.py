@@ -5,14 +5,14 @@ Other texts do not matter: prompts may be reworded without a golden becoming wro
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from typing import Any
 
 from mcp_ghost.golden.difference import difference
+from mcp_ghost.golden.scrub import same
 from mcp_ghost.results import as_text
 from mcp_ghost.text import counted
 
@@ -29,7 +29,6 @@ def request_differences(
     recorded: Mapping[str, Any],
     now: Mapping[str, Any],
     volatile: Iterable[str] = (),
-    same: Callable[[object, object], bool] = operator.eq,
 ) -> Iterator[str]:
     """How two entries of ``provider_responses`` differ in what they ask, in words.
 
@@ -47,35 +46,28 @@ def request_differences(
     if new:
         yield f"tools: not offered when recorded: {_listed(new)}"
     if before["roles"] != after["roles"]:
-        yield _another_way(before["roles"], after["roles"])
+        pairs = enumerate(zip_longest(before["roles"], after["roles"], fillvalue="nothing"), 1)
+        number, (role, role_now) = next(it for it in pairs if it[1][0] != it[1][1])
+        lengths = f"{counted(len(before['roles']), 'message')} recorded, {len(after['roles'])} now"
+        yield f"message {number}, role: recorded {role}, now {role_now} ({lengths})"
         return  # what follows belongs to another conversation
+    # Names on the wire, where a namespace leads and dots are underscores.
+    any_of = ["*" + pattern.replace(".", "_") for pattern in volatile]
     for (number, name, text), (_, _, text_now) in zip(_told(recorded), _told(now), strict=False):
-        if not (same(text, text_now) or _is_any(name, volatile)):
-            yield difference(f"message {number}, result of {name}", text, text_now, same)
-
-
-def _another_way(before: list[str], now: list[str]) -> str:
-    """Which message is the first of another role."""
-    pairs = enumerate(zip_longest(before, now, fillvalue="nothing"), start=1)
-    number, (role, role_now) = next(it for it in pairs if it[1][0] != it[1][1])
-    lengths = f"{counted(len(before), 'message')} recorded, {len(now)} now"
-    return f"message {number}, role: recorded {role}, now {role_now} ({lengths})"
+        if not (same(text, text_now) or any(fnmatchcase(name, it) for it in any_of)):
+            yield difference(f"message {number}, result of {name}", text, text_now)
 
 
 def request_shape(exchange: Mapping[str, Any]) -> dict[str, list[str]]:
     """``model``, ``tools`` (names on the wire) and ``roles`` of a request in any wire format."""
     body = exchange["request"] if isinstance(exchange["request"], Mapping) else {}
+    # Gemini names the model in the address.
+    found = re.search(r"/models/([^:/]+)", str(exchange.get("path") or ""))
     return {
-        "model": [str(body.get("model") or _model_of(str(exchange.get("path") or "")))],
+        "model": [str(body.get("model") or (found[1] if found else "none"))],
         "tools": [] if _forbidden(body) else sorted(_tools(body)),
-        "roles": list(_roles(body)),
+        "roles": [*(["system"] if _has_system(body) else ()), *(it for it, _ in _messages(body))],
     }
-
-
-def _model_of(path: str) -> str:
-    """Gemini names the model in the address."""
-    match = re.search(r"/models/([^:/]+)", path)
-    return match[1] if match else "none"
 
 
 def _forbidden(body: Mapping[str, Any]) -> bool:
@@ -90,12 +82,6 @@ def _tools(body: Mapping[str, Any]) -> Iterator[str]:
         declared = tool.get("functionDeclarations") or tool.get("function_declarations")
         for function in _dicts(declared) if declared else [tool.get("function") or tool]:
             yield str(function.get("name"))
-
-
-def _roles(body: Mapping[str, Any]) -> Iterator[str]:
-    if _has_system(body):
-        yield "system"
-    yield from (role for role, _ in _messages(body))
 
 
 def _messages(body: Mapping[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -145,11 +131,6 @@ def _told(exchange: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
 
 def _named(names: Mapping[object, str], identifier: object) -> str:
     return names.get(identifier, str(identifier))
-
-
-def _is_any(name: str, volatile: Iterable[str]) -> bool:
-    """Whether a name on the wire is meant: there, a namespace leads and dots are underscores."""
-    return any(fnmatchcase(name, "*" + pattern.replace(".", "_")) for pattern in volatile)
 
 
 def _dicts(value: object) -> Iterable[dict[str, Any]]:

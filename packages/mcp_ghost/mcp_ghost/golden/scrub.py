@@ -79,7 +79,12 @@ class Scrubber:
         if isinstance(value, Mapping):
             if isinstance(value.get("data"), str) and value.keys() & _TYPE_FIELDS:
                 value = {**value, "data": _fingerprint(value["data"])}
-            return {self._hide_text(str(key)): self._field(key, it) for key, it in value.items()}
+            return {
+                self._hide_text(str(key)): MASK
+                if isinstance(it, str) and it and _SECRET_FIELD.fullmatch(str(key))
+                else self.hide(it)
+                for key, it in value.items()
+            }
         return value
 
     def show(self, value: Any) -> Any:  # noqa: ANN401  any JSON
@@ -91,27 +96,19 @@ class Scrubber:
 
     def servers(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """``{"mcpServers": ...}`` without the values of variables and headers."""
-        servers = {name: self._server(dict(it)) for name, it in config["mcpServers"].items()}
-        return {"mcpServers": servers}
-
-    def _server(self, entry: dict[str, Any]) -> dict[str, Any]:
-        for field in ("env", "headers"):
-            if entry.get(field):
-                entry[field] = {key: self._variable(it) for key, it in entry[field].items()}
-        if entry.get("args"):
-            entry["args"] = _without_secret_flags(entry["args"])
-        kept = {key: entry.pop(key) for key in ("env", "headers") if key in entry}
-        return {**self.hide(entry), **kept}
-
-    def _variable(self, value: str) -> str:
-        """References and places stay: they say nothing, and a replay needs them."""
-        hidden = self._hide_paths(value)
-        return hidden if _is_harmless(hidden) else MASK
-
-    def _field(self, key: object, value: object) -> object:
-        if isinstance(value, str) and value and _SECRET_FIELD.fullmatch(str(key)):
-            return MASK
-        return self.hide(value)
+        hidden: dict[str, Any] = {}
+        for name, given in config["mcpServers"].items():
+            entry = dict(given)
+            kept = {key: entry.pop(key) for key in ("env", "headers") if key in entry}
+            for field, values in kept.items():
+                # References and places stay: they say nothing, and a replay needs them.
+                shown = {key: self._hide_paths(it) for key, it in (values or {}).items()}
+                masked = {key: it if _is_harmless(it) else MASK for key, it in shown.items()}
+                kept[field] = masked or values
+            if entry.get("args"):
+                entry["args"] = _without_secret_flags(entry["args"])
+            hidden[name] = {**self.hide(entry), **kept}
+        return {"mcpServers": hidden}
 
     def _hide_text(self, text: str) -> str:
         if text.lstrip()[:1] in ("{", "["):

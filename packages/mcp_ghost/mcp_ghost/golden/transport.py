@@ -18,7 +18,7 @@ import httpx2
 from mcp_ghost.errors import GoldenError, GoldenExhaustedError
 from mcp_ghost.golden.file import as_golden
 from mcp_ghost.golden.request_shape import request_differences
-from mcp_ghost.golden.scrub import Scrubber, places, same
+from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.providers.transport import Endpoint, network_transport
 from mcp_ghost.results import as_text
 
@@ -120,10 +120,7 @@ class ReplayTransport(httpx2.AsyncBaseTransport):
         recorded = self._recorded[self.asked - 1]
         self._compare(recorded, {"path": request.url.path, "request": body})
         if error := recorded.get("error"):
-            name, message = error
-            known = getattr(httpx2, name, None)
-            is_known = isinstance(known, type) and issubclass(known, httpx2.TransportError)
-            raise (known if is_known else httpx2.TransportError)(message)
+            raise _transport_error(error)
         said = as_text(self._scrubber.show(recorded.get("response")))
         kind = "text/event-stream" if is_stream(said) else "application/json"
         # After a failed attempt, the next one need not wait.
@@ -139,7 +136,7 @@ class ReplayTransport(httpx2.AsyncBaseTransport):
         now = {**now, "request": self._scrubber.hide(now["request"])}
         self._differences += [
             f"request {self.asked}: {difference}"
-            for difference in request_differences(recorded, now, self._volatile, same)
+            for difference in request_differences(recorded, now, self._volatile)
             if difference not in noted
         ]
 
@@ -154,3 +151,11 @@ def _json(content: bytes) -> Any:  # noqa: ANN401  any JSON, or text where it is
         return json.loads(content)
     except (ValueError, RecursionError):
         return content.decode("utf-8", errors="replace")
+
+
+def _transport_error(recorded: list[str]) -> httpx2.TransportError:
+    name, message = recorded
+    known = getattr(httpx2, name, None)
+    if isinstance(known, type) and issubclass(known, httpx2.TransportError):
+        return known(message)
+    return httpx2.TransportError(message)

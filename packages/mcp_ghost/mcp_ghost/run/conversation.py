@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.config import ServerConfig
-from mcp_ghost.config.secrets import redactor_of
+from mcp_ghost.config import load_servers, redactor_of
 from mcp_ghost.messages import Message, ToolSchema, with_answers
+from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.common import calls_of, tool_names
+from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
 from mcp_ghost.run.memory.context import Compaction, LatestExchange, limit_of
 from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.run.search import ToolSearch
+from mcp_ghost.run.settings import Settings
 from mcp_ghost.servers.session import OnProgress
 from mcp_ghost.toolset import MAY_HAVE_ACTED
 from mcp_ghost.toolsets.server import Leaf, Server
 from mcp_ghost.toolsets.union import Toolbox, unused
 
 if TYPE_CHECKING:
-    from mcp_ghost.providers.client import ProviderClient
     from mcp_ghost.run.form import Form
-    from mcp_ghost.run.settings import Settings
 
 _INTERRUPTED = f"No result: the run was interrupted. {MAY_HAVE_ACTED}."
 
@@ -35,17 +36,34 @@ class Conversation:
     def __init__(
         self,
         settings: Settings,
-        servers: Mapping[str, ServerConfig],
-        client: ProviderClient,
         messages: Sequence[Message] = (),
-        form: Form | None = None,
-        make_server: Callable[..., Leaf] = Server,
+        make_server: Callable[..., Leaf] | None = None,
     ) -> None:
         """``messages`` of an earlier conversation, without a system prompt, are gone on with.
 
-        ``form`` is that of the answers. ``make_server`` makes what stands for each server.
+        ``make_server`` makes what stands for each server, if that is not the server.
+
+        Raises:
+            ValueError: The configuration, or the form of the answer, cannot be used.
+            LLMError: The provider is unknown (a ValueError too), or there is no key for it.
         """
-        self.client = client
+        servers = load_servers(settings["server_config"])
+        self.client = client = get_llm_client(
+            settings["provider"],
+            settings["api_key"],
+            settings["model"],
+            settings["base_url"],
+            wire=settings["wire"],
+            timeout=settings["llm_timeout"],
+            # Somebody is waiting for the call.
+            retry=RetryPolicy(max_attempts=4, initial_delay=0.5),
+            transport=settings["transport"],
+        )
+        form: Form | None = None
+        if settings["output"] is not None:
+            from mcp_ghost.run.form import Form  # few want one, and pydantic has to be ready for it
+
+            form = Form(settings["output"])
         self.form = self.wanted = form
         """That of every answer, and that of the next one."""
         keys = secrets_in(settings["headers"] or {}) | secrets_in(settings["extra_body"] or {})
@@ -75,7 +93,7 @@ class Conversation:
         """Told of calls under way: by the run that made them."""
         self._settings = settings
         self._configured = servers
-        self._make_server = make_server
+        self._make_server = make_server or Server
         self._open = AsyncExitStack()
         self._has_begun = False
         self.is_open = False
@@ -191,3 +209,26 @@ class Conversation:
 
 def _marked(role: str, text: str) -> Message:
     return {"role": role, "content": text, "cache_control": {"type": "ephemeral"}}
+
+
+def checked_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A copy of ``messages``.
+
+    Raises:
+        ValueError: They are not a conversation.
+    """
+    usable = isinstance(messages, Sequence) and not isinstance(messages, str)
+    if not usable or not all(_is_message(it) for it in messages):
+        raise ValueError("messages must be a list like Ghost.messages.")
+    return [copy.deepcopy(dict(message)) for message in messages]
+
+
+def _is_message(value: object) -> bool:
+    if not isinstance(value, Mapping) or value.get("role") not in ("user", "assistant", "tool"):
+        return False
+    calls = value.get("tool_calls") or []
+    return (
+        isinstance(value.get("content"), str | list | None)
+        and isinstance(calls, list)
+        and all(isinstance(it, Mapping) and isinstance(it.get("function"), Mapping) for it in calls)
+    )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self, TypeAlias
 
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import MCPError, MCPToolCallError
 from mcp_ghost.messages import ToolSchema
-from mcp_ghost.redact import Redactor
-from mcp_ghost.results import DEFAULT_LIMIT
-from mcp_ghost.servers.oauth.browser import Authorize
-from mcp_ghost.servers.protocol.elicitation import Elicit
 from mcp_ghost.servers.session import (
     DEFAULT_CALL_TIMEOUT,
     DEFAULT_STARTUP_TIMEOUT,
@@ -78,32 +75,15 @@ class Server(Leaf):
         *,
         call_timeout: float = DEFAULT_CALL_TIMEOUT,
         startup_timeout: float = DEFAULT_STARTUP_TIMEOUT,
-        result_limit: int = DEFAULT_LIMIT,
-        elicit: Elicit | None = None,
-        authorize: Authorize | None = None,
-        progress_extends_timeout: bool = False,
-        redactor: Redactor | None = None,
+        **options: Any,  # noqa: ANN401  those of ServerSession
     ) -> None:
         super().__init__(name)
         self.is_trusted = config.trust or config.in_process is not None
         self._call_timeout = call_timeout
         self._startup_timeout = startup_timeout
         self._session: ServerSession | None = None
+        self._new_session = partial(ServerSession, name, config, **options)
         self._lock = asyncio.Lock()
-
-        def new_session() -> ServerSession:
-            return ServerSession(
-                name,
-                config,
-                result_limit=result_limit,
-                elicit=elicit,
-                authorize=authorize,
-                on_progress=self.on_progress,
-                progress_extends_timeout=progress_extends_timeout,
-                redactor=redactor,
-            )
-
-        self._new_session: Callable[[], ServerSession] = new_session
 
     async def __aenter__(self) -> Self:
         try:
@@ -158,7 +138,7 @@ class Server(Leaf):
         return [self.name]
 
     async def _open(self) -> None:
-        self._session = session = self._new_session()
+        self._session = session = self._new_session(on_progress=self.on_progress)
         await session.open(self._startup_timeout)
         self.revision, self.own_instructions = session.protocol_version, session.instructions
         self.version = str(session.server_info.get("version", ""))

@@ -29,8 +29,9 @@ def with_dependencies(chain: Sequence[ToolRecord], known: Iterable[str]) -> list
     for position, record in enumerate(chain):
         if waiting and waiting[0][1].iteration < record.iteration:
             for earlier, done in waiting:  # the results of one reply are seen by the next
-                for value in _values(done.result):
-                    came_from.setdefault(value, earlier)
+                for leaf in _leaves(done.result):
+                    for value in _places(leaf):
+                        came_from.setdefault(value, earlier)
             waiting = []
         waiting.append((position, record))
         leaves = {leaf for leaf in _leaves(record.arguments) if leaf not in told}
@@ -51,13 +52,8 @@ def _leaves(value: JSON) -> Iterator[str]:
         yield str(value).strip()
 
 
-def _values(result: JSON) -> Iterator[str]:
-    """All that an argument may have been taken from."""
-    for leaf in _leaves(result):
-        yield from _places(leaf)
-
-
 def _places(text: str) -> Iterator[str]:
+    """All that an argument may have been taken from."""
     yield text.strip()
     for line in text.splitlines():
         yield line.strip()
