@@ -27,14 +27,8 @@ def chat(flags: Flags, interruption: Interruption) -> int:
     view = None if flags.quiet else RunView(screen)
     is_there = sys.stdin is not None and sys.stdin.isatty()
     typist = Typist(sys.stdout, screen) if sys.stdout is not None and sys.stdout.isatty() else None
-    options: dict[str, Any] = {
-        "server_config": flags.config,
-        "system_prompt": flags.system,
-        "provider": flags.provider,
-        **watched_by(view, typist),
-        **asked_of(flags, screen, somebody_is_there=is_there),
-        **flags.options(),
-    }
+    asked = asked_of(flags, screen, somebody_is_there=is_there)
+    options = {**watched_by(view, typist), **asked, **flags.arguments()}
     if is_there and not flags.quiet:
         servers = ", ".join(load_servers(flags.config)) or "no server"
         screen.text(f"The model may call the tools of {servers}, started with your first request.")

@@ -112,9 +112,11 @@ class Flags(argparse.Namespace):
     servers: Literal["live", "recorded"]
     json: bool
 
-    def options(self) -> dict[str, object]:
-        """The options of a run that were given."""
-        return {name: it for name in _OPTIONS if (it := getattr(self, name)) is not None}
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a run that were given."""
+        given = {name: it for name in _OPTIONS if (it := getattr(self, name)) is not None}
+        required = {"system_prompt": self.system, "provider": self.provider}
+        return {"server_config": self.config, **required, **given}
 
     def approve_when(self, *, somebody_is_there: bool) -> str | list[str] | None:
         """Before which calls to ask; None for none.

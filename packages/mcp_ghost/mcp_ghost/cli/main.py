@@ -39,6 +39,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
     from mcp_ghost.cli.asking import asked_of
     from mcp_ghost.cli.screen import standard_screen
     from mcp_ghost.cli.view import RunView, Typist, watched_by
+    from mcp_ghost.text import harmless
 
     prompt = sys.stdin.read() if flags.prompt == "-" else flags.prompt
     if not prompt.strip():
@@ -47,39 +48,36 @@ def _run(flags: Flags, interruption: Interruption) -> int:
     view = None if flags.quiet else RunView(screen)
     somebody_is_there = flags.prompt != "-" and sys.stdin is not None and sys.stdin.isatty()
     asked = asked_of(flags, screen, somebody_is_there=somebody_is_there)
-    is_watched = sys.stdout is not None and sys.stdout.isatty()
     typist = None
-    if is_watched and not (flags.json or flags.output_schema):
+    if sys.stdout is not None and sys.stdout.isatty() and not (flags.json or flags.output_schema):
         typist = Typist(sys.stdout, screen)
-    with view.shown() if view else nullcontext():
-        result = asyncio.run(_operation(flags, prompt, watched_by(view, typist), asked))
-    if view:
-        view.summary(result)
-    was_shown = typist is not None and typist.has_shown(result["final_result"])
-    _print_result(result, as_json=flags.json, was_shown=was_shown)
-    return DONE if result["success"] else FAILED
-
-
-async def _operation(
-    flags: Flags, prompt: str, watched: dict[str, Any], asked: dict[str, Any]
-) -> dict[str, Any]:
-    arguments: dict[str, Any] = {
-        "server_config": flags.config,
-        "system_prompt": flags.system,
-        "provider": flags.provider,
+    arguments = {
         "user_prompt": prompt,
-        **watched,
+        **watched_by(view, typist),
         **asked,
         "output": _schema(flags.output_schema) if flags.output_schema else None,
-        **flags.options(),
+        **flags.arguments(),
     }
-    if flags.record:
-        from mcp_ghost.golden import record_golden
+    with view.shown() if view else nullcontext():
+        if flags.record:
+            from mcp_ghost.golden import record_golden
 
-        return await record_golden(flags.record, **arguments)
-    from mcp_ghost.ghost import mcp_ghost
+            result = asyncio.run(record_golden(flags.record, **arguments))
+        else:
+            from mcp_ghost.ghost import mcp_ghost
 
-    return await mcp_ghost(**arguments)
+            result = asyncio.run(mcp_ghost(**arguments))
+    if view:
+        view.summary(result)
+    answer = result["final_result"]
+    if flags.json:
+        _write(json.dumps(result, indent=2))
+    elif answer is not None and not (typist and typist.has_shown(answer)):
+        is_text = isinstance(answer, str)
+        _write(harmless(answer if is_text else json.dumps(answer, indent=2, ensure_ascii=False)))
+    if not (flags.json or result["success"]):
+        complain(PROGRAM, result["summary"])
+    return DONE if result["success"] else FAILED
 
 
 def _schema(path: str) -> dict[str, Any]:
@@ -142,22 +140,6 @@ def _tools(flags: Flags, interruption: Interruption) -> int:
     from mcp_ghost.cli.tools import tools
 
     return tools(flags, interruption)
-
-
-def _print_result(result: dict[str, Any], *, as_json: bool, was_shown: bool) -> None:
-    from mcp_ghost.text import harmless
-
-    if as_json:
-        _write(json.dumps(result, indent=2))
-        return
-    answer = result["final_result"]
-    if answer is not None and not was_shown:
-        text = (
-            answer if isinstance(answer, str) else json.dumps(answer, indent=2, ensure_ascii=False)
-        )
-        _write(harmless(text))
-    if not result["success"]:
-        complain(PROGRAM, result["summary"])
 
 
 def _write(text: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from mcp_ghost.loop import Batch, LoopEnd, LoopObserver
 from mcp_ghost.media import Gallery, in_words, media_in
-from mcp_ghost.messages import LLMResponse, Message, ToolCall, tool_message, was_cut_off
+from mcp_ghost.messages import LLMResponse, Message, tool_message, was_cut_off
 from mcp_ghost.redact import redact
 from mcp_ghost.results import ResultBudget, ToolCallResult
 from mcp_ghost.run.pausing.ledger import Ledger, PausedError, Told
@@ -120,12 +120,15 @@ class Calls:
         await self._ledger.begin()
         await self._policy.before(calls)
         told: dict[int, Told] = {}
-        lanes = self._lanes(calls)
+        lanes: defaultdict[str | None, list[Call]] = defaultdict(list)
+        for call in calls:
+            tool = self._toolset.tools.get(call.name) if self._policy.by_server else None
+            lanes[tool.server if tool else None].append(call)
         if len(lanes) == 1:  # what is raised there leaves as it is
             await self._answer_in_order(calls, told)
         else:
             async with asyncio.TaskGroup() as group:
-                for lane in lanes:
+                for lane in lanes.values():
                     group.create_task(self._answer_in_order(lane, told))
         if len(told) < len(calls):
             raise PausedError([])  # the questions know for what
@@ -133,14 +136,6 @@ class Calls:
         in_order = [told[call.position] for call in calls]
         answers = self._messages(calls, in_order)
         return Batch(answers, self._policy.end if any(it.is_end for it in in_order) else None)
-
-    def _lanes(self, calls: Sequence[Call]) -> list[list[Call]]:
-        """The calls in groups that do not wait for each other."""
-        lanes: defaultdict[str | None, list[Call]] = defaultdict(list)
-        for call in calls:
-            tool = self._toolset.tools.get(call.name) if self._policy.by_server else None
-            lanes[tool.server if tool else None].append(call)
-        return [*lanes.values()]
 
     async def _answer_in_order(self, lane: Sequence[Call], told: dict[int, Told]) -> None:
         """Add to ``told`` what becomes of each call, by its position in the reply."""
@@ -242,7 +237,10 @@ def calls_of(response: LLMResponse, iteration: int) -> list[Call]:
     for position, asked in enumerate(response.tool_calls or ()):
         flaw = None
         try:
-            arguments = _arguments(asked)
+            arguments = json.loads(asked.function.arguments.strip() or "{}")
+            if not isinstance(arguments, dict):
+                kind = type(arguments).__name__
+                raise TypeError(f"they must be a JSON object, not {kind}")  # noqa: TRY301
         except (ValueError, TypeError, RecursionError) as error:
             arguments = {"invalid_arguments": asked.function.arguments}
             reason = f"not executed: the arguments cannot be read: {error}"
@@ -263,14 +261,6 @@ def calls_of(response: LLMResponse, iteration: int) -> list[Call]:
             )
         )
     return calls
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call; an empty text means none."""
-    arguments = json.loads(call.function.arguments.strip() or "{}")
-    if not isinstance(arguments, dict):
-        raise TypeError(f"they must be a JSON object, not {type(arguments).__name__}")
-    return arguments
 
 
 def steps(

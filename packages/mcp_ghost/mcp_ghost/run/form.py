@@ -47,13 +47,23 @@ class Form:
             self._check = partial(_checked_by_schema, _validator(schema))
         else:
             adapter = _adapter(output)
-            schema = _schema_of(adapter)
+            schema = adapter.json_schema()
             self._check = partial(_checked_by_type, adapter)
-        self._is_wrapped = not _is_object(schema)
-        self.schema = _wrapped(schema) if self._is_wrapped else schema
+        name = str(schema.get("$ref", "")).rpartition("/")[2]
+        self._is_wrapped = schema.get("$defs", {}).get(name, schema).get("type") != "object"
+        if self._is_wrapped:
+            shared = {key: schema[key] for key in ("$defs",) if key in schema}
+            inner = {key: value for key, value in schema.items() if key not in shared}
+            wrapped = {"properties": {_WRAPPED: inner}, "required": [_WRAPPED]}
+            schema = {"type": "object", **wrapped, **shared}
+        self.schema = schema
         """What the model is told."""
-        self.response_format = _demanded(self.schema)
-        """What the provider is to hold it to."""
+        title = str(schema.get("title") or _WRAPPED)
+        try:
+            self.response_format = response_format(title, strict_schema(schema, title))
+            """What the provider is to hold it to."""
+        except ValueError:  # what it cannot promise is only asked for, and checked
+            self.response_format = response_format(title, schema, strict=False)
 
     def read(self, answer: str) -> Answer:
         """The value in ``answer``, also without the key that it should be wrapped in.
@@ -102,20 +112,13 @@ def _adapter(output: Any) -> TypeAdapter[Any]:  # noqa: ANN401  any type
     if isinstance(output, str):  # which pydantic would look up as the name of a type
         raise ValueError(f"{wanted}, not {output!r}.")  # noqa: TRY004
     try:
-        return TypeAdapter(output)
+        adapter: TypeAdapter[Any] = TypeAdapter(output)
+        wanted = "output has no JSON schema"
+        adapter.json_schema()
     except (PydanticUserError, NameError, TypeError) as error:
-        raise ValueError(f"{wanted}: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
-
-
-def _schema_of(adapter: TypeAdapter[Any]) -> JSONObject:
-    try:
-        return adapter.json_schema()
-    except PydanticUserError as error:
-        raise ValueError(f"output has no JSON schema: {_first_line(error)}") from error
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{wanted}: {reason}") from error
+    return adapter
 
 
 def _validator(schema: JSONObject) -> Validator:
@@ -128,31 +131,6 @@ def _validator(schema: JSONObject) -> Validator:
     except SchemaError as error:
         raise ValueError(f"output is not a JSON schema: {error.message}") from error
     return kind(schema, format_checker=kind.FORMAT_CHECKER)
-
-
-def _is_object(schema: JSONObject) -> bool:
-    name = str(schema.get("$ref", "")).rpartition("/")[2]
-    root = schema.get("$defs", {}).get(name, schema)
-    return bool(root.get("type") == "object")
-
-
-def _wrapped(schema: JSONObject) -> JSONObject:
-    inner = {key: value for key, value in schema.items() if key != "$defs"}
-    definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-    return {
-        "type": "object",
-        "properties": {_WRAPPED: inner},
-        "required": [_WRAPPED],
-        **definitions,
-    }
-
-
-def _demanded(schema: JSONObject) -> JSONObject:
-    name = str(schema.get("title") or _WRAPPED)
-    try:
-        return response_format(name, strict_schema(schema, name))
-    except ValueError:  # what the provider cannot promise is only asked for, and checked
-        return response_format(name, schema, strict=False)
 
 
 def _place(path: Any, message: str) -> str:  # noqa: ANN401  names and numbers

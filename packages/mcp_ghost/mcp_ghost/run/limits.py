@@ -75,14 +75,10 @@ class Budget:
             raise RunStoppedError(f"the budget of {self.tokens} tokens is spent ({spent})")
         if self.dollars is not None and account.is_priced and cost >= self.dollars:
             raise RunStoppedError(f"the budget of ${self.dollars:g} is spent (${cost:.4g})")
-        if not self._warned:
-            self._warn_of_blindness(account)
-
-    def _warn_of_blindness(self, account: Account) -> None:
         reported = {"token_budget": account.usage.total_tokens, "cost_budget": account.is_priced}
         given = {"token_budget": self.tokens, "cost_budget": self.dollars}
         blind = [name for name in given if given[name] is not None and not reported[name]]
-        if blind:
+        if blind and not self._warned:
             self._warned = True
             _logger.warning(
                 "%s cannot be enforced: the provider reports no figures", " and ".join(blind)

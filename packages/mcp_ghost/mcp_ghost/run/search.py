@@ -64,8 +64,13 @@ class ToolSearch:
         if len(tools) != len(self._seen) or any(
             one is not other for one, other in zip(tools, self._seen, strict=True)
         ):
+            size = sum(len(json.dumps(tool["function"])) for tool in tools)
+            are_many = self._limit is not None and (
+                size > self._limit * _CHARACTERS_OF_TOKEN
+                or (self._most is not None and len(tools) > self._most)
+            )
             self._seen = tools
-            self._index = _Index(tools) if self._are_many(tools) else None
+            self._index = _Index(tools) if are_many else None
         if self._index is None:
             return tools
         known = self._index.tools
@@ -84,14 +89,6 @@ class ToolSearch:
             return ToolCallResult("No tool fits these words. Try others.")
         listed = {it["function"]["name"]: it["function"].get("description") or "" for it in found}
         return ToolCallResult({"found": listed, "note": "These can be called now."})
-
-    def _are_many(self, tools: Sequence[ToolSchema]) -> bool:
-        if self._limit is None:
-            return False
-        if self._most is not None and len(tools) > self._most:
-            return True
-        size = sum(len(json.dumps(tool["function"])) for tool in tools)
-        return size > self._limit * _CHARACTERS_OF_TOKEN
 
 
 class Searching(Wrapper):

@@ -16,7 +16,7 @@ from mcp_ghost.messages import LLMResponse, Message, ToolSchema, assistant_messa
 from mcp_ghost.run.memory.summary import (
     Exchange,
     by_rule,
-    fitted,
+    cut,
     request,
     shortened,
     summary_message,
@@ -201,7 +201,7 @@ class Compaction:
         if until == self._summarised:
             return {"summary": None, "summary_by": None}
         asked = request(self._summary, exchanges[self._summarised : until], self._room)
-        text = fitted(await write(asked) or "", self._room)
+        text = cut((await write(asked) or "").strip(), 4 * self._room)
         by = "model" if text else "rule"
         self._summary, self._summarised = text or self._by_rule(exchanges, until), until
         return {"summary": self._summary, "summary_by": by}

@@ -42,7 +42,7 @@ def request(before: str, exchanges: Sequence[Exchange], room: int) -> list[Messa
     ``room``: tokens that the summary may have.
     """
     told = "\n".join(line for each in exchanges for line in _lines(each, _TOLD))
-    told = _cut(told, 24 * room)  # about six times as many tokens
+    told = cut(told, 24 * room)  # about six times as many tokens
     earlier = f"<earlier_summary>\n{before}\n</earlier_summary>\n\n" if before else ""
     instructions = _INSTRUCTIONS.format(words=max(room // 3, 50))
     return [
@@ -65,11 +65,6 @@ def by_rule(before: str, exchanges: Sequence[Exchange], room: int) -> str:
     return "\n".join(reversed(kept))
 
 
-def fitted(text: str, room: int) -> str:
-    """A summary by the model that is not longer than it may be."""
-    return _cut(text.strip(), 4 * room)
-
-
 def summary_message(steps: int, text: str) -> Message:
     """What the model is shown in place of ``steps`` exchanges."""
     return {"role": "user", "content": f"{_HEADING.format(steps=steps)}\n{text}"}
@@ -80,7 +75,7 @@ def shortened(message: Message) -> Message:
     if message["role"] != "tool":
         return message
     left_out = " [images left out]" if has_images([message]) else ""
-    return {**message, "content": _cut(text_in(message), _SHORT) + left_out}
+    return {**message, "content": cut(text_in(message), _SHORT) + left_out}
 
 
 def _lines(exchange: Exchange, length: int) -> Iterator[str]:
@@ -88,16 +83,17 @@ def _lines(exchange: Exchange, length: int) -> Iterator[str]:
     said = text_in(reply).strip()
     results = {answer.get("tool_call_id"): text_in(answer) for answer in rest}
     if said:
-        yield f"- You said: {_cut(said, length)}"
+        yield f"- You said: {cut(said, length)}"
     for call in reply.get("tool_calls") or ():
-        asked = f"{call['function']['name']}({_cut(call['function']['arguments'], length)})"
-        yield f"- {asked} returned: {_cut(results.get(call['id'], ''), length)}"
+        asked = f"{call['function']['name']}({cut(call['function']['arguments'], length)})"
+        yield f"- {asked} returned: {cut(results.get(call['id'], ''), length)}"
     for message in rest:
         if message["role"] == "user":
-            yield f"- The user said: {_cut(text_in(message), _ASKED)}"
+            yield f"- The user said: {cut(text_in(message), _ASKED)}"
 
 
-def _cut(text: str, length: int) -> str:
+def cut(text: str, length: int) -> str:
+    """``text`` of at most ``length`` characters, with a mark where more are left out."""
     if len(text) <= length:
         return text
     return f"{text[:length]} [shortened: {len(text) - length} more characters]"
