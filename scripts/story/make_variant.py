@@ -4,10 +4,9 @@
     uv run python scripts/story/make_variant.py --count 20 --out fresh
 
 Each is written as fresh-SEED.z5 with its profile and its achievements, for `main.py --story` and
-`scripts/evaluate.py --story`. The same seed gives the same bytes with the same compiler. Before it
-is written, a variant is solved from its compiled story, and the walkthrough derived from its plan
-is played to the end.
---walkthroughs also writes those; keep them where no player looks.
+`scripts/evaluate.py --story`. The same seed gives the same bytes with the same compiler. Before a
+variant is written, the walkthrough derived from its plan is played on it, and must win with every
+point. --walkthroughs also writes those; keep them where no player looks.
 """
 
 import argparse
@@ -28,7 +27,6 @@ from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
 from scripts.story.build_story import BuildError, compiled
 from scripts.story.make_achievements import make as make_achievements
-from scripts.story.solver import Solver, UnwinnableError
 from scripts.story.template import TemplateError
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
@@ -44,6 +42,10 @@ _FLAGS = """\
 """
 
 
+class UnwinnableError(Exception):
+    """Raised when a variant cannot be won; the message says how far its player came."""
+
+
 class Made(NamedTuple):
     """A variant that can be won."""
 
@@ -53,16 +55,15 @@ class Made(NamedTuple):
 
 
 def make(seed: int) -> Made:
-    """A variant, solved and played to its end.
+    """Make a variant, and play its walkthrough to the end.
 
     Raises:
         BuildError: The tools are missing, or the compiler refused the source.
         TemplateError: The source has a mark that the lists know nothing of.
-        UnwinnableError: It cannot be won, or its walkthrough does not win it.
+        UnwinnableError: Its walkthrough does not win it.
     """
     variant = Variant(seed)
     story, profile = compiled(variant)
-    Solver(story, as_profile(profile), variant.words).solve()
     walkthrough = derive(variant.layout, variant.words)
     end, text = played(story, profile, walkthrough)
     if not (end.won and end.score == end.max_score):

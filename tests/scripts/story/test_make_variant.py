@@ -15,13 +15,13 @@ from game_interface import Facts, Game, open_game
 from scripts.story import make_achievements, make_variant
 from scripts.story.build_story import PROFILE, STORY, compiled, missing_tools
 from scripts.story.layout import COMPASS, original
-from scripts.story.make_variant import Made, as_profile, make, played
-from scripts.story.solver import Solver, UnwinnableError
+from scripts.story.make_variant import Made, UnwinnableError, as_profile, make, played
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
 from scripts.story.wording import Wording
 from stories.memory import StoryImage
 from tests.support.games import BUNDLED_COMMANDS, started
+from tests.support.solver import Solver
 
 pytestmark = pytest.mark.slow
 needs_inform = pytest.mark.skipif(bool(missing_tools()), reason=str(missing_tools()))

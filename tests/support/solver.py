@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from game_interface.engines.glk_engine import GlkEngine
 from game_interface.machine.exits import Exit, ExitReader
+from scripts.story.make_variant import UnwinnableError
 from stories.memory import MachineMemory, StoryImage
 from stories.profile import Profile
 
@@ -29,10 +30,6 @@ _NEEDED_FOR_TAKING = {
     "brass key": frozenset({"gull fed"}),
     "pearly shell": frozenset({_LIT, f"not {_WORN}"}),
 }
-
-
-class UnwinnableError(Exception):
-    """Raised when there is no way to win; the message says what was reached."""
 
 
 @dataclass(frozen=True, slots=True)
