@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
+from session.configuration_file import problems_of
 from session.objectives import UNCHANGED
 from shared_utils import create_json_schema, extract_json
 
@@ -59,10 +60,7 @@ def read_answer(content: str, waits_for: "Waits | None" = "line") -> tuple[Agent
     try:
         answer = AgentResponse.model_validate(found)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
-        )
-        raise ValueError(problems) from error
+        raise ValueError(problems_of(error)) from error
     try:
         if waits_for == "key":
             return answer, validate_command(answer.action, waits_for)

@@ -191,6 +191,14 @@ def explain(error: ValidationError, sources: Sources) -> str:
     return "\n".join(lines)
 
 
+def problems_of(error: ValidationError) -> str:
+    """Say in one line where a document is wrong, and how."""
+    return "; ".join(
+        f"{'.'.join(map(str, it['loc']))}: {it['msg'].removeprefix('Value error, ')}"
+        for it in error.errors()
+    )
+
+
 def _demand(problem: ErrorDetails, field: FieldInfo) -> str:
     limits = problem.get("ctx", {})
     if "ge" in limits:

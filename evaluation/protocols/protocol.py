@@ -16,7 +16,7 @@ from evaluation.suites.suite import Suite
 from game_interface import StoryInfo
 from mcp_ghost.files import read_regular
 from mcp_ghost.text import did_you_mean
-from session.configuration_file import ConfigurationError, read_sections
+from session.configuration_file import ConfigurationError, problems_of, read_sections
 from session.game_configuration import GameConfiguration
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
@@ -117,10 +117,9 @@ class Protocol(BaseModel):
                 tomllib.loads(data.decode("utf-8")).get("evaluation", {})
             )
         except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
-            )
-            raise ConfigurationError(f"[evaluation] of the protocol {path}: {problems}") from error
+            raise ConfigurationError(
+                f"[evaluation] of the protocol {path}: {problems_of(error)}"
+            ) from error
         return cls(
             name=path.stem,
             sha256=sha256(data).hexdigest(),

@@ -16,7 +16,7 @@ from game_interface.errors import StoryFormatError, StoryNotFoundError
 from game_interface.story import find_story, load_story
 from mcp_ghost.files import read_regular
 from mcp_ghost.text import did_you_mean, one_line
-from session.configuration_file import ConfigurationError
+from session.configuration_file import ConfigurationError, problems_of
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 _SUFFIXES = re.compile(r"\.(z[1-8]|zblorb|zlb|ulx|gblorb|glb|blorb|blb)", re.IGNORECASE)
@@ -95,11 +95,7 @@ class Suite(BaseModel):
                 "Or give a file's path, or a folder of story files."
             ) from error
         except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
-                for each in error.errors()
-            )
-            raise ConfigurationError(f"The suite {path}: {one_line(problems)}") from error
+            raise ConfigurationError(f"The suite {path}: {one_line(problems_of(error))}") from error
         except ValueError as error:  # no TOML, or no UTF-8
             raise ConfigurationError(f"The suite {path} cannot be read: {error}") from error
         games = tuple(
@@ -111,12 +107,13 @@ class Suite(BaseModel):
     def find(self, folders: Sequence[Path]) -> tuple[dict[str, StoryInfo], list[str]]:
         """Find the games' files: name -> story, and a line for each that cannot be played."""
         wanted = {it.sha256 for it in self.games if not it.file}
-        there = _by_hash(folders) if wanted else {}
+        found_there = (it for folder in folders for it in _stories(folder)) if wanted else ()
+        there = {it.sha256: it for it in (find_story("bundled").info, *found_there)}
         found: dict[str, StoryInfo] = {}
         missing = []
         for game in self.games:
             try:
-                story = _loaded(game.file) if game.file else there.get(game.sha256)
+                story = load_story(game.file).info if game.file else there.get(game.sha256)
             except (StoryFormatError, StoryNotFoundError) as error:
                 missing.append(f"{game.name}: {error}")
                 continue
@@ -168,20 +165,10 @@ def _of_folder(folder: Path) -> dict[str, Any]:
     return {"name": folder.resolve().name, "sha256": sha256(listed).hexdigest(), "games": games}
 
 
-def _by_hash(folders: Sequence[Path]) -> dict[str, StoryInfo]:
-    """SHA-256 of the image -> story, of all story files in ``folders``."""
-    found = [story for folder in folders for story in _stories(folder)]
-    return {story.sha256: story for story in (find_story("bundled").info, *found)}
-
-
 def _stories(folder: Path) -> Iterator[StoryInfo]:
     for path in sorted(folder.iterdir(), reverse=True) if folder.is_dir() else ():
         if _SUFFIXES.fullmatch(path.suffix):
             try:
-                yield _loaded(path)
+                yield load_story(path).info
             except (StoryFormatError, StoryNotFoundError):
                 continue
-
-
-def _loaded(path: Path) -> StoryInfo:
-    return load_story(path).info
