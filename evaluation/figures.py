@@ -138,11 +138,6 @@ class EpisodeFigures(EpisodeFold):
         earned = sum(at <= turn for at in self.earned.values())
         return 100 * earned / len(self.achievements)
 
-    def _progress(self) -> Figures:
-        if not self.achievements:
-            return {}
-        return {"progress": self.progress_at(self.turns), "earned": self.earned}
-
     def _percent(self, score: int | None) -> float | None:
         return None if score is None or not self.max_score else 100 * score / self.max_score
 
@@ -154,6 +149,7 @@ class EpisodeFigures(EpisodeFold):
         if how.by_a_guest:  # only the guest knows
             asked = dict.fromkeys(asked)
         failures = [it for it in self.reflections if it.failure is not None]
+        progress = {"progress": self.progress_at(self.turns), "earned": self.earned}
         return {
             "end_reason": self.end_reason,
             "finished": self.finished,
@@ -162,7 +158,7 @@ class EpisodeFigures(EpisodeFold):
             "score": curve[-1] if curve else None,
             "best_score": self.best_at(len(curve)),
             "max_score": self.max_score,
-            **self._progress(),
+            **(progress if self.achievements else {}),
             "rooms": len(self.rooms) or None,
             "hints": self.hints,
             **{name: getattr(self, name) for name in _ADDED_UP},

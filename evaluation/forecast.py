@@ -27,11 +27,11 @@ def worthwhile(
     for line in lines:
         cell = line[0]
         played = EpisodeFigures.read(plan.folder(cell))
-        failed = played.end_reason == EndReason.ENGINE_FAILED
-        if failed and cell.variant.player in REPEATS_ITSELF:
+        failed, player = played.end_reason == EndReason.ENGINE_FAILED, plan.variant(cell).player
+        if failed and player in REPEATS_ITSELF:
             console.print(
                 Text(
-                    f"{cell}: not played on, because {cell.variant.player} would give the same "
+                    f"{cell}: not played on, because {player} would give the same "
                     f"command again ({one_line(played.last_failure)}). To play it anew, remove "
                     f"{plan.folder(cell)}"
                 ),
@@ -48,7 +48,7 @@ def declined(plan: Plan, lines: Sequence[Sequence[Cell]], jobs: int, console: Co
     seconds = 0.0
     for cell in (cell for line in lines for cell in line):
         played = EpisodeFigures.read(plan.folder(cell))
-        asks = cell.variant.player in (*USES_MODEL, GUEST)
+        asks = plan.variant(cell).player in (*USES_MODEL, GUEST)
         a_turn = _TURN_SECONDS[model if asks else "none"]
         if played.turns:
             a_turn = (played.turn_seconds + played.reflection_seconds) / played.turns

@@ -138,8 +138,8 @@ def _with_parts(
     return (whole, *single, *with_critic, *with_servers, Variant("bare", tuple(parts)))
 
 
-class Key(NamedTuple):
-    """Which episode of an evaluation."""
+class Cell(NamedTuple):
+    """One episode of the matrix."""
 
     variant: str
     seed: int
@@ -164,7 +164,7 @@ class Key(NamedTuple):
         return row / "episodes" / f"episode-{self.number}"
 
 
-def keys_of(agreed: Mapping[str, Any]) -> Iterator[Key]:
+def cells_of(agreed: Mapping[str, Any]) -> Iterator[Cell]:
     """List every episode that was agreed on, as the tables list them."""
     shard, shards = agreed.get("shard") or (1, 1)
     games: Sequence[str] = list(agreed.get("stories") or [""])
@@ -177,30 +177,7 @@ def keys_of(agreed: Mapping[str, Any]) -> Iterator[Key]:
             for beside, seed in enumerate(seeds):
                 if (at * len(seeds) + beside) % shards == shard - 1:
                     for number in range(1, agreed["episodes"] + 1):
-                        yield Key(variant, seed, number, game)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One episode of the matrix."""
-
-    variant: Variant
-    seed: int
-    number: int
-    game: str = ""
-
-    def __str__(self) -> str:
-        return str(self.key)
-
-    @property
-    def key(self) -> Key:
-        """Which one it is."""
-        return Key(self.variant.name, self.seed, self.number, self.game)
-
-    @property
-    def episode(self) -> str:
-        """The name of the episode."""
-        return self.key.place.name
+                        yield Cell(variant, seed, number, game)
 
 
 @dataclass(frozen=True)
@@ -247,24 +224,23 @@ class Plan:
     @property
     def cells(self) -> list[Cell]:
         """Every episode, as the tables list them."""
-        named = {variant.name: variant for variant in self.variants}
-        return [
-            Cell(named[key.variant], key.seed, key.number, key.game)
-            for key in keys_of(self._matrix())
-        ]
+        return list(cells_of(self._matrix()))
 
     def lines(self) -> Iterator[list[Cell]]:
         """Episodes that wait for each other; all lines may be played at once.
 
         Seed by seed, so that what an interruption leaves can be compared.
         """
-        row_of = attrgetter("key.row")
-        rows = [list(row) for _, row in itertools.groupby(self.cells, row_of)]
+        rows = [list(row) for _, row in itertools.groupby(self.cells, attrgetter("row"))]
         rows.sort(key=lambda row: self.seeds.index(row[0].seed))
         if self.carry_over:
             yield from rows
         else:
             yield from ([row[at]] for at in range(self.episodes) for row in rows)
+
+    def variant(self, cell: Cell) -> Variant:
+        """Which variant plays an episode."""
+        return next(it for it in self.variants if it.name == cell.variant)
 
     def story(self, cell: Cell) -> StoryInfo:
         """Which story an episode plays."""
@@ -276,16 +252,16 @@ class Plan:
 
     def folder(self, cell: Cell) -> Path:
         """Where an episode's log lies."""
-        return self.out / cell.key.place
+        return self.out / cell.place
 
     def errors(self, cell: Cell) -> Path:
         """Where an episode that failed says why."""
-        return self.workdir(cell) / f"{cell.episode}.err"
+        return self.workdir(cell) / f"{cell.place.name}.err"
 
     def job(self, cell: Cell, threads: int | None) -> dict[str, Any]:
         """What the process of an episode is given; no keys."""
-        off = cell.variant.off
-        walk = self.walkthroughs.get(cell.game) if cell.variant.name == WALKTHROUGH else None
+        variant = self.variant(cell)
+        walk = self.walkthroughs.get(cell.game) if variant.name == WALKTHROUGH else None
         story = self.story(cell)
         seeds: dict[str, object] = {"seed": cell.seed}
         if self.protocol and self.protocol.matrix.seeds_are == "player":
@@ -295,27 +271,27 @@ class Plan:
             seeds = {"seed": dice, "player_seed": cell.seed, "agent_seed": cell.seed}
         settings = {
             **self.config.model_dump(mode="json", exclude=SECRET),
-            "without": [*self.config.without, *(part for part in off if part != TOOLS)],
-            "mcp_enabled": self.config.mcp_enabled and TOOLS not in off,
-            "mcp_servers": list(cell.variant.servers or self.config.mcp_servers),
+            "without": [*self.config.without, *(part for part in variant.off if part != TOOLS)],
+            "mcp_enabled": self.config.mcp_enabled and TOOLS not in variant.off,
+            "mcp_servers": list(variant.servers or self.config.mcp_servers),
             "story": story.place,
-            "player_name": cell.variant.player,
+            "player_name": variant.player,
             **({"player_commands": walk} if walk else {}),
             "player_hints": self.hints.get(cell.game, ""),
             **seeds,
-            **dict.fromkeys(cell.variant.on, True),
+            **dict.fromkeys(variant.on, True),
             "workdir": str(self.workdir(cell).resolve()),
             "storage_enabled": self.carry_over,
             "storage_carry_over": self.carry_over,
             "storage_database_url": None,  # the one in the workdir, which nobody else writes
             "local_threads": self.config.local_threads or threads,
-            "evaluation_group": f"{self.name}/{cell.variant.name}",
+            "evaluation_group": f"{self.name}/{variant.name}",
         }
         return {
-            "episode": cell.episode,
+            "episode": cell.place.name,
             "settings": settings,
             "resume": (self.folder(cell) / EVENTS_FILE).is_file(),
-            "guest": cell.variant.command,
+            "guest": variant.command,
             "fork": self.fork and [str(self.fork.trunk.resolve()), self.fork.turn],
             "program": program_at_hand(),
         }

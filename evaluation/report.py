@@ -11,7 +11,7 @@ from evaluation.figures import EpisodeFigures, Figures, variant_figures
 from evaluation.outcome import inference, tables
 from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import NONE, Table
-from evaluation.plan import TOOLS, Key
+from evaluation.plan import TOOLS, Cell
 from evaluation.provenance import said_of
 from mcp_ghost.text import counted
 from session.game_state import EndReason
@@ -105,7 +105,7 @@ def _game(played: StoredEvaluation, game: str, variant: str) -> Figures:
     }
 
 
-def unfinished(episodes: Mapping[Key, EpisodeFigures]) -> Iterator[str]:
+def unfinished(episodes: Mapping[Cell, EpisodeFigures]) -> Iterator[str]:
     """Name what did not come to an end, and what fell silent: no figure hides them."""
     ends: defaultdict[str, list[str]] = defaultdict(list)
     for key, it in episodes.items():

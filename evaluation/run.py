@@ -67,7 +67,7 @@ def play(
         while waiting or running:
             while waiting and len(running) < jobs:
                 line = waiting.popleft()
-                if executor.used_up and line[0].variant.player in USES_MODEL:
+                if executor.used_up and plan.variant(line[0]).player in USES_MODEL:
                     failures[line[0]] = USED_UP
                     continue
                 running[executor.begin(line.popleft())] = line

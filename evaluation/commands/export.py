@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from evaluation.figures import EpisodeFigures
 from evaluation.outcome.stored import achievements_in, agreed_in, stories_of
-from evaluation.plan import keys_of
+from evaluation.plan import cells_of
 from evaluation.provenance import GUEST_NAME, SERVED
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
@@ -171,7 +171,7 @@ def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
     protocol = agreed.get("protocol") or {}
     known = achievements_in(folder, agreed)
     pinned = {name: protocol.get(of, "") for name, of in _PROTOCOL.items()}
-    for key in keys_of(agreed):
+    for key in cells_of(agreed):
         read = _Episode.read(folder / key.place, known.get(key.game))
         # By these first columns of both tables, they can be joined.
         values = (agreed["name"], key.game or None, key.variant, key.seed, key.number)

@@ -12,7 +12,7 @@ from evaluation.agreement import differences
 from evaluation.commands.report import write_report
 from evaluation.outcome.stored import agreed_in
 from evaluation.outcome.tables import listed
-from evaluation.plan import PLAN_FILE, Key, keys_of
+from evaluation.plan import PLAN_FILE, Cell, cells_of
 from evaluation.run import taken
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
@@ -132,23 +132,23 @@ def _refuse_other_shards(
     if missing and not whole:
         agreed = next(iter(parts.values()))
         shards = ({**agreed, "shard": (number, count)} for number in missing)
-        lost = {key.row[::2] for shard in shards for key in keys_of(shard)}
+        lost = {key.row[::2] for shard in shards for key in cells_of(shard)}
         named = [", ".join(filter(None, (game, f"seed {seed}"))) for game, seed in sorted(lost)]
         gaps = ", ".join(f"{number}/{count}" for number in missing)
         what = f"Shard {gaps} is" if len(missing) == 1 else f"Shards {gaps} are"
         raise ConfigurationError(f"{what} missing, with {listed(named)}: name all of them.")
 
 
-def _logs_of(folders: Sequence[Path], *, carried_over: bool) -> dict[Key, Path]:
+def _logs_of(folders: Sequence[Path], *, carried_over: bool) -> dict[Cell, Path]:
     """Where the log of each episode is that one of the folders has.
 
     Raises:
         ConfigurationError: Two have different logs of one episode, or knowledge was carried over
             between episodes that do not come from the same part.
     """
-    found: dict[Key, Path] = {}
+    found: dict[Cell, Path] = {}
     for folder in folders:
-        here = {key: folder / key.place for key in keys_of(agreed_in(folder))}
+        here = {key: folder / key.place for key in cells_of(agreed_in(folder))}
         here = {key: log for key, log in here.items() if (log / EVENTS_FILE).is_file()}
         for key in found.keys() & here.keys():
             _check_same(key, found[key], here[key])
@@ -158,7 +158,7 @@ def _logs_of(folders: Sequence[Path], *, carried_over: bool) -> dict[Key, Path]:
     return found
 
 
-def _copy_logs(logs: Mapping[Key, Path], out: Path) -> int:
+def _copy_logs(logs: Mapping[Cell, Path], out: Path) -> int:
     """Copy those that ``out`` has not yet; how many these were.
 
     An episode's event log comes last, so that an episode is there whole or not at all.
@@ -179,7 +179,7 @@ def _copy_logs(logs: Mapping[Key, Path], out: Path) -> int:
     return len(missing)
 
 
-def _rebuild_knowledge(logs: Mapping[Key, Path], out: Path) -> None:
+def _rebuild_knowledge(logs: Mapping[Cell, Path], out: Path) -> None:
     """Make what later episodes begin with from the logs, so that no database is copied."""
     from storage.store import Store
 
@@ -190,7 +190,7 @@ def _rebuild_knowledge(logs: Mapping[Key, Path], out: Path) -> None:
             store.take_in_log(log)
 
 
-def _check_same(key: Key, one: Path, other: Path) -> None:
+def _check_same(key: Cell, one: Path, other: Path) -> None:
     if not filecmp.cmp(one / EVENTS_FILE, other / EVENTS_FILE, shallow=False):
         raise ConfigurationError(
             f"There are two different logs of {key}: {one} and {other}. Remove the one that "
@@ -198,7 +198,7 @@ def _check_same(key: Key, one: Path, other: Path) -> None:
         )
 
 
-def _check_rows_whole(found: Mapping[Key, Path], here: Mapping[Key, Path], folder: Path) -> None:
+def _check_rows_whole(found: Mapping[Cell, Path], here: Mapping[Cell, Path], folder: Path) -> None:
     """Refuse episodes that follow ones from which they learned nothing."""
     for row in {key.row for key in here} & {key.row for key in found}:
         ours, theirs = ({key for key in logs if key.row == row} for logs in (here, found))

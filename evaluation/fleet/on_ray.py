@@ -149,7 +149,7 @@ class RayExecutor:
         if plan.fork and not (folder / EVENTS_FILE).is_file():
             branch_off(plan.fork.trunk, plan.fork.turn, folder)
         job = plan.job(cell, self._threads)
-        if database := self._databases.get(cell.key.row):
+        if database := self._databases.get(cell.row):
             job["settings"]["storage_database_url"] = database
         story = plan.story(cell).path
         order = Order(
@@ -182,7 +182,7 @@ def databases_of(plan: Plan, *, shared: bool) -> dict[tuple[str, str, int], str]
     """
     if not plan.carry_over:
         return {}
-    rows = {cell.key.row: plan.workdir(cell) for cell in plan.cells}
+    rows = {cell.row: plan.workdir(cell) for cell in plan.cells}
     url = plan.config.storage_database_url or ""
     if url.startswith("postgres"):
         return {row: _schema(plan, row, url) for row in rows}
@@ -206,7 +206,7 @@ def _schema(plan: Plan, row: tuple[str, str, int], url: str) -> str:
     named = f"{plan.name}/{variant}/{seed}/{plan.stories[game].sha256}"
     name = f"evaluation_{sha256(named.encode()).hexdigest()[:20]}"
     begun = any(
-        (plan.folder(cell) / EVENTS_FILE).is_file() for cell in plan.cells if cell.key.row == row
+        (plan.folder(cell) / EVENTS_FILE).is_file() for cell in plan.cells if cell.row == row
     )
     parsed = make_url(url).set(drivername="postgresql+psycopg")
     try:

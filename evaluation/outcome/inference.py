@@ -21,10 +21,10 @@ from evaluation.outcome.tables import (
     named,
     verdict,
 )
-from evaluation.plan import Key
+from evaluation.plan import Cell
 from mcp_ghost.text import counted
 
-Sample: TypeAlias = Mapping[Key, EpisodeFigures]
+Sample: TypeAlias = Mapping[Cell, EpisodeFigures]
 Figure: TypeAlias = Callable[[EpisodeFigures, int], float | None]
 """Reads one figure of an episode after a turn; None where it is not known."""
 _COMPARED: dict[str, Figure] = {
@@ -57,12 +57,12 @@ def finished(sample: Sample) -> Sample:
     return {key: it for key, it in sample.items() if it.finished}
 
 
-def _known(sample: Sample, figure: Figure, turn: int) -> dict[Key, float]:
+def _known(sample: Sample, figure: Figure, turn: int) -> dict[Cell, float]:
     found = {key: figure(it, turn) for key, it in sample.items()}
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _estimate(known: Mapping[Key, float]) -> Estimate | None:
+def _estimate(known: Mapping[Cell, float]) -> Estimate | None:
     if any(key.game for key in known):
         return Estimate.over_games((key.game, key.seed, value) for key, value in known.items())
     return Estimate.over_seeds((key.seed, value) for key, value in known.items())
@@ -122,7 +122,10 @@ def _learned(played: StoredEvaluation, variant: str, number: int) -> Figures:
     return {
         "episodes": len(now),
         "hinted": len(hinted),
-        **{name: _figures(mean(now, figure, turns)) for name, figure in figures.items()},
+        **{
+            name: found.figures() if (found := mean(now, figure, turns)) else None
+            for name, figure in figures.items()
+        },
         "since_the_first": _difference(since),
     }
 
@@ -224,10 +227,6 @@ def _too_few(known: Sequence[_Difference]) -> Iterator[str]:
                 f"{'is' if len(few) == 1 else 'are'} better or worse than {base}: an interval "
                 f"needs at least {LEAST_SEEDS}."
             )
-
-
-def _figures(estimate: Estimate | None) -> Figures | None:
-    return estimate.figures() if estimate else None
 
 
 def _difference(estimate: Estimate | None) -> Figures | None:

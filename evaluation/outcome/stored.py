@@ -8,7 +8,7 @@ from typing import Any, Self
 from evaluation.achievements.achievement import Achievements, shipped
 from evaluation.agreement import kept_in
 from evaluation.figures import EpisodeFigures
-from evaluation.plan import PLAN_FILE, Key, keys_of
+from evaluation.plan import PLAN_FILE, Cell, cells_of
 from evaluation.provenance import provenance_of
 from session.configuration_file import ConfigurationError
 
@@ -19,7 +19,7 @@ class StoredEvaluation:
 
     folder: Path
     agreed: Mapping[str, Any]
-    episodes: Mapping[Key, EpisodeFigures]
+    episodes: Mapping[Cell, EpisodeFigures]
     """All that were agreed on, those that were not played included."""
     achievements: Mapping[str, Achievements] = field(default_factory=dict)
     """By game, of those that have some."""
@@ -35,7 +35,7 @@ class StoredEvaluation:
         known = achievements_in(folder, agreed)
         episodes = {
             key: EpisodeFigures.read(folder / key.place, known.get(key.game))
-            for key in keys_of(agreed)
+            for key in cells_of(agreed)
         }
         games = stories_of(agreed)
         for key, it in episodes.items():
@@ -72,7 +72,7 @@ class StoredEvaluation:
         games = {str(key): key.game for key in self.episodes}
         return provenance_of({str(key): it.provenance for key, it in self.episodes.items()}, games)
 
-    def of(self, variant: str) -> dict[Key, EpisodeFigures]:
+    def of(self, variant: str) -> dict[Cell, EpisodeFigures]:
         """The episodes of a variant."""
         return {key: it for key, it in self.episodes.items() if key.variant == variant}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluation.figures import EpisodeFigures
 from evaluation.outcome.stored import StoredEvaluation
-from evaluation.plan import PLAN_FILE, Key
+from evaluation.plan import PLAN_FILE, Cell
 from session.record.event_log import EVENTS_FILE
 from session.record.schema import parse
 from tests.support.records import observation, record
@@ -102,14 +102,14 @@ def evaluation(folder: Path, scores: Scores, **changes: object) -> Path:
             for number, score in enumerate(several, 1):
                 name = f"{folder}{variant}{seed}{number}"  # no two episodes have equal logs
                 log = events([score], opening=name, model=about["model"])
-                write(folder / Key(variant, seed, number).place, log)
+                write(folder / Cell(variant, seed, number).place, log)
     return folder
 
 
 def played(scores: Scores) -> StoredEvaluation:
     """The same, read."""
     episodes = {
-        Key(variant, seed, number): episode([score])
+        Cell(variant, seed, number): episode([score])
         for variant, by_seed in scores.items()
         for seed, several in by_seed.items()
         for number, score in enumerate(several, 1)

@@ -19,7 +19,7 @@ from evaluation.figures import (
 )
 from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import Table
-from evaluation.plan import Key
+from evaluation.plan import Cell
 from evaluation.plot import plot_scores
 from evaluation.report import results_of, tables_of
 from mcp_ghost.messages import Usage
@@ -142,7 +142,7 @@ def test_what_failed_counts_as_far_as_it_was_played_and_all_ends_are_told() -> N
 
 
 def test_a_variant_without_a_finished_episode_has_no_figures_but_a_row(tmp_path: Path) -> None:
-    never = StoredEvaluation(tmp_path, agreed(turns=60), {Key("whole", 1, 1): EpisodeFigures()})
+    never = StoredEvaluation(tmp_path, agreed(turns=60), {Cell("whole", 1, 1): EpisodeFigures()})
     tables = tables_of(results_of(never), 60)
     assert tables[0].rows[0] == ["whole", "50", "-", "-", "-", "-"]
     assert tables[1].rows[0] == ["whole", "50", "0", "-", "-"]
@@ -192,7 +192,7 @@ def test_before_any_episode_has_begun_only_a_model_that_would_be_asked_is_named(
     model: str, guests: dict[str, str], said: str
 ) -> None:
     about = agreed(model=model, guests=guests)
-    none = StoredEvaluation(Path("nowhere"), about, {Key("whole", 1, 1): EpisodeFigures()})
+    none = StoredEvaluation(Path("nowhere"), about, {Cell("whole", 1, 1): EpisodeFigures()})
     assert f", played {said}, up to 1 turn" in results_of(none)["statement"]
 
 

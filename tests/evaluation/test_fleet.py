@@ -48,7 +48,8 @@ from tests.support.stored import configuration
 
 pytestmark = pytest.mark.mcp
 FREE = (None, None, 0.0)
-CELL = Cell(Variant("random", player="random"), 1, 1)
+VARIANT = Variant("random", player="random")
+CELL = Cell("random", 1, 1)
 
 
 def test_no_minute_sees_more_requests_than_the_limit() -> None:
@@ -121,7 +122,7 @@ def plan_of(folder: Path, **settings: Any) -> Plan:  # noqa: ANN401  of any fiel
         story = game.story
     fields = {"max_turns_per_episode": 6, **settings}
     config = GameConfiguration.model_validate(fields)
-    return Plan("fleet", folder, config, {"": story}, (CELL.variant,), (1,), 1, carry_over=False)
+    return Plan("fleet", folder, config, {"": story}, (VARIANT,), (1,), 1, carry_over=False)
 
 
 def order_of(plan: Plan, number: int, cell: Cell = CELL) -> Order:
@@ -255,7 +256,7 @@ def test_limits_that_would_not_hold_for_a_guest_are_refused() -> None:
     guest = Variant("mcp", player="mcp", command="agent")
     with pytest.raises(ConfigurationError, match="--max-cost cannot limit"):
         refuse_guests((guest,), flags)
-    refuse_guests((CELL.variant,), flags)
+    refuse_guests((VARIANT,), flags)
 
 
 def test_knowledge_needs_a_database_that_all_nodes_reach(tmp_path: Path) -> None:
@@ -347,7 +348,7 @@ def test_what_a_stopped_episode_still_has_to_tell_arrives(tmp_path: Path) -> Non
         plan = plan_of(tmp_path, client_base_url=server.base_url, agent_model="scripted")
         plan = Plan(**{**vars(plan), "variants": (Variant("chat", player="chat"),)})
         node = Node(plan, Coordinator(*FREE))
-        node.cell = Cell(plan.variants[0], 1, 1)
+        node.cell = Cell(plan.variants[0].name, 1, 1)
         node.coordinator.expect("e", 1)
 
         def interrupt() -> None:

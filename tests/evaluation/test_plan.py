@@ -41,7 +41,7 @@ def test_each_variant_switches_off_its_parts_and_no_other(tmp_path: Path) -> Non
     names = ["whole", *(f"without-{part}" for part in CHOICES), *changed, "bare"]
     assert [variant.name for variant in played.variants] == names
     for variant in played.variants:
-        config = configuration(played, Cell(variant, 1, 1))
+        config = configuration(played, Cell(variant.name, 1, 1))
         off = {part.name for part in PARTS.values() if not part.is_on(config)}
         off |= set() if config.mcp_enabled else {TOOLS}
         assert config.critic_enabled == (variant.name == "with-critic")
@@ -88,7 +88,7 @@ def test_each_episode_has_its_seed_and_a_place_of_its_own(tmp_path: Path) -> Non
     played = plan(tmp_path)
     folders = {played.folder(cell) for cell in played.cells}
     assert len(folders) == len(played.cells) == 13 * 2 * 2
-    cell = Cell(Variant("whole"), 3, 2)
+    cell = Cell("whole", 3, 2)
     assert played.folder(cell) == tmp_path / "whole" / "seed-3" / "episodes" / "episode-2"
     config = configuration(played, cell)
     assert (config.seed, config.story) == (3, str(STORY.path))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.bootstrap import Estimate
-from evaluation.plan import keys_of
+from evaluation.plan import cells_of
 from evaluation.suites.suite import SHIPPED, Suite
 from game_interface.catalogue import known_games
 from game_interface.story import find_story
@@ -148,9 +148,9 @@ def test_shards_are_disjoint_and_whole() -> None:
         "seeds": [1, 2, 3],
         "episodes": 2,
     }
-    whole = list(keys_of(agreed))
+    whole = list(cells_of(agreed))
     assert len(whole) == (5 + 1) * 3 * 2
-    parts = [list(keys_of({**agreed, "shard": [it, 4]})) for it in (1, 2, 3, 4)]
+    parts = [list(cells_of({**agreed, "shard": [it, 4]})) for it in (1, 2, 3, 4)]
     assert sorted(key for part in parts for key in part) == sorted(whole)
     assert {len({key.row for key in part if key.variant == "x"}) for part in parts} <= {3, 4}
 

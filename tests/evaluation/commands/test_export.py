@@ -14,7 +14,7 @@ import pytest
 
 from evaluation.commands.export import EpisodeRow, TurnRow, csv_of, parquet_of
 from evaluation.outcome.stored import agreed_in
-from evaluation.plan import PLAN_FILE, keys_of
+from evaluation.plan import PLAN_FILE, cells_of
 from scripts.evaluate import main
 from scripts.scripted_model import SERVED_AS
 from tests.evaluation.evaluations import COMMANDS, Evaluation
@@ -116,7 +116,7 @@ def test_pandas_and_polars_open_the_tables_of_episodes_and_turns(
 
 def test_what_a_person_told_the_player_stands_beside_the_turn(tmp_path: Path) -> None:
     folder = made_up(tmp_path / "out", {"whole": {1: [5]}})
-    (key,) = keys_of(agreed_in(folder))
+    (key,) = cells_of(agreed_in(folder))
     hints = [event("hint", turn=2, text=text) for text in ("Open it.", "Go up.")]
     late = event("hint", turn=4, text="Too late.")
     write(folder / key.place, [start(), turn(1, 1), *hints, turn(2, 2), turn(3, 3), late])

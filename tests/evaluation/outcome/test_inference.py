@@ -13,7 +13,7 @@ from evaluation.outcome import inference
 from evaluation.outcome.comparison import comparison_of
 from evaluation.outcome.comparison import tables_of as comparison_tables
 from evaluation.outcome.inference import difference, finished, mean
-from evaluation.plan import Key
+from evaluation.plan import Cell
 from evaluation.plot import plot_learning
 from evaluation.report import markdown_of, results_of, tables_of
 from tests.evaluation.made_up import episode, played
@@ -151,7 +151,7 @@ def test_who_knows_what_an_episode_with_hints_learned_is_marked_too(
 ) -> None:
     learned = played({"whole": {1: [0, 5, 9], 2: [1, 2, 3]}})
     learned = replace(learned, agreed={**learned.agreed, "knowledge_carried_over": carried})
-    learned.episodes[Key("whole", 1, 2)].hints = 1
+    learned.episodes[Cell("whole", 1, 2)].hints = 1
     assert [it["hinted"] for it in inference.learning(learned)] == hinted
 
 
@@ -160,7 +160,7 @@ def test_wherever_a_person_helped_the_variant_is_marked(tmp_path: Path) -> None:
     rising = {seed: [seed, seed + 5] for seed in range(1, 7)}
     both = played({"whole": rising, "bare": rising})
     for key, figures in both.episodes.items():
-        figures.hints = 2 * (key == Key("bare", 3, 2))
+        figures.hints = 2 * (key == Cell("bare", 3, 2))
     found = results_of(both)
     marks = {row[0] for table in tables_of(found, 1) for row in table.rows if "bare" in row[0]}
     assert marks == {
