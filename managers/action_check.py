@@ -13,6 +13,7 @@ from itertools import dropwhile, takewhile
 from typing import Literal, Protocol, TypeAlias
 
 from game_interface import Facts, Vocabulary
+from managers.attempt_manager import AttemptManager
 from mcp_ghost.messages import Usage
 from session.game_state import Value
 from session.perception.directions import HARMLESS
@@ -70,24 +71,10 @@ class Check(Protocol):
         """The verdict on ``command``; ``situation`` is what the model that proposed it was told."""
 
 
-class Attempts(Protocol):
-    """What was tried before."""
-
-    @property
-    def question_is_open(self) -> bool:
-        """Whether the game's last words are a question, which anything may answer."""
-
-    def vain_tries(self, command: str, world_hash: str, room_id: int | None) -> tuple[int, str]:
-        """How often ``command`` did nothing in exactly this world, and the answer it got.
-
-        0 when it ever did something there, or when chance plays a part in what it does.
-        """
-
-
 class ActionCheck:
     """The rules. Without ``attempts`` nothing is known of earlier attempts."""
 
-    def __init__(self, vocabulary: Vocabulary, attempts: Attempts | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary, attempts: AttemptManager | None = None) -> None:
         self._vocabulary = vocabulary
         self._attempts = attempts
 
@@ -142,29 +129,20 @@ class ActionCheck:
 class Checks:
     """Several checks as one, the cheapest first: a refusal spares the ones after it."""
 
-    def __init__(self, checks: Sequence[Check]) -> None:
+    def __init__(self, checks: Sequence[Check], cut_by: Vocabulary | None = None) -> None:
+        """With ``cut_by``, only the first command of a line is judged: the game gets no more."""
         self._checks = tuple(checks)
+        self._cut_by = cut_by
 
     async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The first refusal, else the first advice; its usage is that of all who were asked."""
+        command = self._cut_by.first_command(command) if self._cut_by else command
         verdicts: list[Verdict] = []
         for check in self._checks:
             verdicts.append(await check.check(command, facts, situation))
             if verdicts[-1].kind == "refuse":
                 break
         return _weighed(verdicts)
-
-
-class FirstCommand:
-    """A check of what a line begins with, where the game is given no more of it."""
-
-    def __init__(self, check: Check, vocabulary: Vocabulary) -> None:
-        self._check = check
-        self._vocabulary = vocabulary
-
-    async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
-        """The verdict on the first command."""
-        return await self._check.check(self._vocabulary.first_command(command), facts, situation)
 
 
 def _weighed(verdicts: Iterable[Verdict]) -> Verdict:

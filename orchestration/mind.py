@@ -6,7 +6,7 @@ from functools import partial
 
 from game_interface import Vocabulary
 from llm_client import LLMClient
-from managers.action_check import ActionCheck, Check, Checks, FirstCommand
+from managers.action_check import ActionCheck, Check, Checks
 from managers.attempt_manager import AttemptManager
 from managers.manager import Manager
 from managers.reflection_manager import ReflectionManager
@@ -72,9 +72,8 @@ class Mind:
             from managers.critic import Critic
 
             checks.append(Critic(self.config, self._client_for("critic"), self._logger))
-        if self.config.rules_several_commands == "cut":
-            return FirstCommand(Checks(checks), vocabulary)
-        return Checks(checks)
+        is_cut = self.config.rules_several_commands == "cut"
+        return Checks(checks, vocabulary if is_cut else None)
 
     def look_back(self, *, ending: bool) -> Reflection | None:
         """Ask the model what the latest turns teach, when that is due; nothing is learned yet."""
