@@ -160,7 +160,6 @@ class _Counts(BaseModel):
     deaths: int | None
     turns_without_news: NonNegativeInt
     turns_with_one_answer: NonNegativeInt
-    engine_refused: NonNegativeInt
     refused_in_a_row: NonNegativeInt
     end_reason: EndReason | None
     best_score: int

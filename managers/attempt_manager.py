@@ -31,8 +31,6 @@ class Attempt:
     """Whether the latest attempt changed anything that the player was told of."""
     died: bool = False
     """Whether the latest attempt was deadly."""
-    turn: int = 0
-    """Of the latest attempt."""
     last_change: int | None = None
     """The turn of the latest attempt that did."""
     vain_answer: int | None = None
@@ -48,7 +46,7 @@ class Attempt:
         """Add another attempt."""
         self.was_in_vain &= in_vain
         self.times += 1
-        self.turn, self.died, self.changed = record.turn, bool(record.died), changed
+        self.died, self.changed = bool(record.died), changed
         self.answer = shortened(record.response, _ANSWER_CHARACTERS)
         answer = hash(" ".join(record.response.split()))
         if changed:

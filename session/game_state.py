@@ -329,9 +329,8 @@ class GameState:
         self.turns_without_news = 0
         self.turns_with_one_answer = 0
         """Turns in a row to which the game said the same, or nothing, whatever the command."""
-        self.engine_refused = 0
-        """Commands that the engine could not carry out, and that were undone."""
         self.refused_in_a_row = 0
+        """Commands at the end that the engine could not carry out, and that were undone."""
         self.usage = Usage()
         self.hints: tuple[str, ...] = ()
         """What the person watching says about the coming turn."""
@@ -383,7 +382,6 @@ class GameState:
             record.command != self.last_action or not record.response.strip()
         )
         self.turns_with_one_answer = self.turns_with_one_answer + 1 if is_stuck else 0
-        self.engine_refused += record.engine_refused is not None
         self.refused_in_a_row = self.refused_in_a_row + 1 if record.engine_refused else 0
         self.last_action = record.command
         self.last_response = record.response

@@ -72,7 +72,6 @@ class _Thing:
     """Something that was carried once, and where it was last seen."""
 
     where: str
-    turn: int
     room: int | None
     is_gone: bool = False
 
@@ -189,7 +188,7 @@ class Condition(Manager):
 
     def _see(self, name: str, where: str, record: TurnRecord) -> None:
         self._things.pop(name, None)  # the latest come last
-        self._things[name] = _Thing(where, record.turn, record.after.room_id)
+        self._things[name] = _Thing(where, record.after.room_id)
         if len(self._things) > _THINGS_KEPT:
             del self._things[next(iter(self._things))]
 
