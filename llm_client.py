@@ -34,7 +34,6 @@ from shared_utils import EMBEDDED_BASE_URL
 if TYPE_CHECKING:
     import httpx2
 
-    from mcp_ghost.providers.common import Provider
     from mcp_ghost.providers.exchange import OnExchange
     from mcp_ghost.providers.streaming.events import OnDelta
     from session.game_configuration import GameConfiguration
@@ -321,13 +320,18 @@ class LLMClient:
     ) -> ProviderClient:
         """Asks, tries again and counts. Held by the loop, it must not hold this object."""
         config = self.config
-        provider = provider_at(self.base_url, _named(config))
+        named = get_provider("openai" if config.provider == "auto" else config.provider)
+        provider = provider_at(self.base_url, named)
         is_its_own = urlsplit(provider.base_url).hostname == urlsplit(self.base_url).hostname
+        # A key from the environment goes only to the endpoint that it belongs to.
+        role = config.role()
+        is_the_roles = role.base_url.rstrip("/") == self.base_url
+        configured = role.api_key if is_the_roles else config.client_api_key
         if transport is None and self.base_url == EMBEDDED_BASE_URL:
             transport = _embedded_transport(config, self._logger)
         return ProviderClient(
             provider,
-            api_key or _configured_key(config, self.base_url),
+            api_key or configured,
             base_url=self.base_url,
             key_variable=None if is_its_own else _OWN_KEY_VARIABLE,
             wire="chat" if self.base_url == EMBEDDED_BASE_URL else config.llm_wire,
@@ -408,16 +412,6 @@ def _no_tools(model: str, *said: str) -> MCPError:
         "To play once without tools, give --no-mcp.",
     )
     return MCPError("\n".join(lines))
-
-
-def _named(config: GameConfiguration) -> Provider:
-    return get_provider("openai" if config.provider == "auto" else config.provider)
-
-
-def _configured_key(config: GameConfiguration, base_url: str) -> str | None:
-    """A key from the environment goes only to the endpoint that it belongs to."""
-    role = config.role()
-    return role.api_key if role.base_url.rstrip("/") == base_url else config.client_api_key
 
 
 def _embedded_transport(

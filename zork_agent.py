@@ -67,7 +67,11 @@ class ZorkAgent:
         self.role = config.role("agent")
         self.model = model or self.role.model
         self.logger = logger or logging.getLogger("zorkgpt.agent")
-        self.client = client or _default_client(config, self.logger)
+        if client is None:
+            from llm_client import LLMClient  # its imports wait until a model is actually asked
+
+            client = LLMClient(config=config, base_url=config.agent_base_url, logger=self.logger)
+        self.client = client
         self.episode_id = episode_id
         self.is_embedded = config.uses_embedded_model
         self.mcp_manager = mcp_manager
@@ -368,12 +372,6 @@ class _Deliberation:
         message = f"Refused: {decision.action} ({reason})"
         fields = {"action": decision.action, "reason": reason}
         log_event(self._logger, logging.INFO, message, "action_refused", **fields)
-
-
-def _default_client(config: GameConfiguration, logger: logging.Logger) -> LLMClient:
-    from llm_client import LLMClient  # its imports wait until a model is actually asked
-
-    return LLMClient(config=config, base_url=config.agent_base_url, logger=logger)
 
 
 def _cached(role: str, content: str) -> Message:

@@ -279,8 +279,8 @@ class MCPManager(GameTools):
         ) as span:
             outcome = await self._called(call)
             failed = outcome.kind is not Kind.OK
-            about = {"is_error": failed, "duration_ms": _milliseconds(started)}
-            fields: dict[str, Any] = {"metadata": about}
+            took = round((time.perf_counter() - started) * 1000, 1)
+            fields: dict[str, Any] = {"metadata": {"is_error": failed, "duration_ms": took}}
             if outcome.kind in (Kind.OK, Kind.TOOL_ERROR) and self.langfuse_client:
                 fields["output"] = outcome.result.to_dict()  # of long texts, it takes a while
             if failed:
@@ -355,10 +355,6 @@ class MCPManager(GameTools):
                 "mcp_servers_ignored",
                 server_name=self.server_name,
             )
-
-
-def _milliseconds(since: float) -> float:
-    return round((time.perf_counter() - since) * 1000, 1)
 
 
 def _check_installation() -> None:

@@ -25,7 +25,7 @@ from pydantic_settings import (
 from mcp_ghost.env_file import place_of, read_env_file, setting
 from mcp_ghost.errors import EnvFileError, LLMError
 from mcp_ghost.providers.common import WireChoice
-from mcp_ghost.providers.hosted import HOSTED, Hosted, check_key, hosted_at
+from mcp_ghost.providers.hosted import HOSTED, check_key, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
 from session.configuration_file import (
@@ -434,7 +434,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         if self.client_api_key:
             return wanted[0].base_url
         keyless = EMBEDDED_BASE_URL if self.provider == "auto" else wanted[-1].base_url
-        return next((it.base_url for it in wanted if self._keys_of(it)), keyless)
+        keyed = (it for it in wanted if not self._keys.keys().isdisjoint(it.key_variables))
+        return next((it.base_url for it in keyed), keyless)
 
     @property
     def uses_embedded_model(self) -> bool:
@@ -490,9 +491,6 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         except LLMError as error:
             raise ConfigurationError(str(error)) from error
         return self.client_api_key or self._keys[names[0]]
-
-    def _keys_of(self, hosted: Hosted) -> list[str]:
-        return [self._keys[name] for name in hosted.key_variables if name in self._keys]
 
     def _default_model(self, base_url: str) -> str:
         if base_url == EMBEDDED_BASE_URL:

@@ -129,15 +129,12 @@ class TerminalView(logging.Handler):
             self._screen.idle()
         self._display.show(entry)
         if isinstance(entry.event, LoggedEvent) and entry.event.event_type in _WAITED_FOR:
-            known = {"turn": "?", "action": "", "who": self._who, **entry.event.fields}
+            start = self._so_far.start
+            who = "model" if start is None or start.asks_a_model else "player"
+            known = {"turn": "?", "action": "", "who": who, **entry.event.fields}
             self._waited_for = _WAITED_FOR[entry.event.event_type].format(**known)
             self._thoughts.begin()
             self._wait()
-
-    @property
-    def _who(self) -> str:
-        start = self._so_far.start
-        return "model" if start is None or start.asks_a_model else "player"
 
     def _advance(self, label: str, share: float | None) -> None:
         if share == 1:

@@ -109,7 +109,7 @@ class GameServer(Leaf):
             return
         if self.loop is not asyncio.get_running_loop():
             self._connect_in_background(self._connect())
-        elif self._has_died():
+        elif (session := self._session_now()) and not session.is_alive:
             self._begin_again(f"MCP server '{self.name}' is gone.")
 
     async def session(self) -> ServerSession:
@@ -229,10 +229,6 @@ class GameServer(Leaf):
         if connection is None or not connection.done() or connection.cancelled():
             return None
         return None if connection.exception() else connection.result()
-
-    def _has_died(self) -> bool:
-        session = self._session_now()
-        return session is not None and not session.is_alive
 
     def _connect_in_background(self, connecting: Coroutine[Any, Any, ServerSession]) -> None:
         self._began = asyncio.get_running_loop().time()

@@ -183,7 +183,10 @@ def make(
         f"{counted(len(commands), 'command')}, which earns all; {len(_RANDOM_SEEDS)} random "
         f"players earned none in {_RANDOM_TURNS} turns each.\n"
     )
-    return head + "".join(f"{it.name}\t{_fact(it)}\n" for it in achievements)
+    return head + "".join(
+        f"{it.name}\t{it.fact}{'>=' if it.fact == 'score' else '='}{it.value}\n"
+        for it in achievements
+    )
 
 
 def earned(folder: Path, achievements: Sequence[Achievement]) -> dict[str, int]:
@@ -193,10 +196,6 @@ def earned(folder: Path, achievements: Sequence[Achievement]) -> dict[str, int]:
     for entry in read(folder):
         figures.take(entry)
     return figures.earned
-
-
-def _fact(it: Achievement) -> str:
-    return f"{it.fact}{'>=' if it.fact == 'score' else '='}{it.value}"
 
 
 def _of_jericho(story: Path) -> tuple[int, tuple[str, ...]]:
