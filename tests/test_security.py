@@ -21,7 +21,7 @@ PROVED = {
     "game server is used over HTTP": "tests/game_server/test_doors.py::test_over_http_only_who",
     "at most 64 connections": "tests/viewer/web/test_flood.py::test_a_game_ends_as_if_nobody_had",
     "Keys are masked": "tests/test_privacy.py::test_no_planted_secret_leaves_a_run",
-    "fetches no private address": f"{MOVIE}/pages/test_guard.py::test_the_address_that_was_checked",
+    "fetches no private address": f"{GHOST}/test_guard.py::test_the_address_that_was_checked",
     "calls no tool with": f"{MOVIE}/pages/test_tool_guard.py::test_an_address_that_is_not_a",
     "Signing in to an MCP server": f"{GHOST}/servers/test_oauth.py::test_signing_in_leads_to",
     "Before the browser opens": f"{GHOST}/servers/test_oauth.py::test_who_signs_in_once",

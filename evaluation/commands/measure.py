@@ -7,7 +7,7 @@ from evaluation.achievements.achievement import Achievements, at_hand
 from evaluation.commands.report import show
 from evaluation.figures import EpisodeFigures
 from evaluation.outcome.tables import NONE, Table
-from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.arguments import Parser, add_trust
 from mcp_ghost.cli.program import DONE
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
@@ -33,6 +33,7 @@ def parser() -> Parser:
         type=Path,
         help="which (default: those beside the story, or those that come with the program)",
     )
+    add_trust(it)
     return it
 
 

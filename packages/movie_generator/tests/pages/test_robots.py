@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import pytest
 from mcp_ghost.errors import UrlRefusedError
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from movie_generator import VideoScript, generate_script_from_url_with_agent
+from movie_generator.errors import PageError
 from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.robots import (
     MOST_BYTES,
@@ -27,6 +29,7 @@ from movie_generator.pages.robots import (
 from movie_generator.pages.urls import UrlPolicy
 from movie_generator.settings import Limits
 from tests.support import PATIENCE
+from tests.support.loopback import FRIEND, certificate_of, serving
 from tests.support.movie import SERVERS, Site, script_reply, site, written_from
 
 PRIVATE = UrlPolicy(allow_private=True)
@@ -229,3 +232,15 @@ async def by_agent(url: str, model: ModelServer, folder: Path) -> VideoScript:
         base_url=model.base_url,
         allow_private_urls=True,
     )
+
+
+def test_a_page_with_a_certificate_that_nobody_trusts_is_not_tried_again(tmp_path: Path) -> None:
+    server_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_tls.load_cert_chain(certificate_of("page.test", tmp_path))
+    with serving(FRIEND, tls=server_tls) as port, pytest.raises(PageError, match="CERT") as caught:
+        asyncio.run(
+            Robots(UrlPolicy(allow_private=True), timeout=PATIENCE).check(
+                f"https://{FRIEND}:{port}/"
+            )
+        )
+    assert not caught.value.passes

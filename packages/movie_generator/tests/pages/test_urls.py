@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 
+import httpx2
 import pytest
 
 from mcp_ghost.errors import UrlRefusedError, UrlUnresolvedError
-from mcp_ghost.guard import check_url, parse_url
+from mcp_ghost.guard import GuardedTransport, check_url, parse_url
 from movie_generator.errors import SettingsError
 from movie_generator.pages.urls import PUBLIC, UrlPolicy
 from movie_generator.queue.failures import Failure
+from tests.support.loopback import FRIEND, Names, install, serving
 
 PRIVATE = UrlPolicy(allow_private=True)
 
@@ -147,3 +149,54 @@ def test_a_listed_host_is_no_way_into_a_private_network() -> None:
 def test_what_is_not_a_host_cannot_be_listed(host: str) -> None:
     with pytest.raises(SettingsError, match="is not a host"):
         UrlPolicy.of([host])
+
+
+@pytest.mark.parametrize(
+    ("hosts", "url", "passes"),
+    [
+        (["8.8.8.8"], "http://8.8.8.8/", True),
+        (["8.8.8.8"], "http://8.8.4.4/", False),
+        (["2606:4700::1111"], "http://[2606:4700::1111]/", True),
+        (["[2606:4700::1111]"], "http://[2606:4700::1111]/", True),
+        (["Page.test"], "http://PAGE.test./", True),
+        (["page.test"], "http://www.page.test/", False),
+        (["*.page.test"], "http://a.www.page.test/", True),
+        (["*.page.test"], "http://page.test/", False),
+        (["*.page.test"], "http://evilpage.test/", False),
+        (["*.page.test", "page.test"], "http://page.test/", True),
+        (["bücher.test"], "http://xn--bcher-kva.test/", True),
+        (["*.bücher.test"], "http://www.bücher.test/", True),
+        ([], "http://anything.test/", True),
+    ],
+)
+def test_where_hosts_are_listed_no_others_pass(
+    monkeypatch: pytest.MonkeyPatch, hosts: list[str], url: str, passes: bool
+) -> None:
+    install(
+        Names(
+            **{
+                it: [[FRIEND]]
+                for it in ("page", "www", "a", "PAGE", "evilpage", "xn--bcher-kva", "anything")
+            }
+        ),
+        monkeypatch,
+    )
+    if passes:
+        asyncio.run(check_url(url, UrlPolicy.of(hosts)))
+    else:
+        with pytest.raises(UrlRefusedError, match="MOVIE_ALLOWED_HOSTS"):
+            asyncio.run(check_url(url, UrlPolicy.of(hosts)))
+
+
+def test_redirects_keep_to_the_hosts_that_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetch(url: str) -> None:
+        transport = GuardedTransport(UrlPolicy.of(["page.test"]))
+        async with httpx2.AsyncClient(transport=transport, follow_redirects=True) as client:
+            await client.get(url)
+
+    seen: list[str] = []
+    with serving(FRIEND, seen=seen) as port:
+        install(Names(page=[[FRIEND]], other=[[FRIEND]]), monkeypatch)
+        with pytest.raises(UrlRefusedError, match=r"other\.test is not one of the hosts"):
+            asyncio.run(fetch(f"http://page.test:{port}/to?http://other.test:{port}/"))
+    assert len(seen) == 1
