@@ -1,25 +1,30 @@
 """The JSON in a model's answer: the schema that is asked for, and the object among other words."""
 
 import json
+import re
 from typing import Any
 
 
 def json_object(answer: str, key: str) -> dict[str, Any] | None:
-    """The first object that has ``key``; None if there is none.
+    """The first object that has something under ``key``, else the first with it, else None.
 
-    Words with braces before it, a fence around it or an object about it do no harm.
+    Words with braces before it, a fence around it, an object about it, or JSON inside of a text of
+    JSON do no harm.
     """
     decoder = json.JSONDecoder(strict=False)  # small models forget to escape the ends of lines
-    start = answer.find("{")
-    while start >= 0:
+    known: dict[str, Any] | None = None
+    for start in (it.start() for it in re.finditer(r'\{|"(?=\s*\{)', answer)):
         try:
             found, _ = decoder.raw_decode(answer, start)
         except (ValueError, RecursionError):
-            found = {}
-        if key in found:
-            return dict(found)
-        start = answer.find("{", start + 1)
-    return None
+            continue
+        if isinstance(found, str):
+            found = json_object(found, key)
+        if found and key in found:
+            known = known or found
+            if found[key]:
+                return dict(found)
+    return known
 
 
 def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:

@@ -24,11 +24,32 @@ _MARKUP = re.compile(
     r"|</?[a-z][^>\n]{0,80}>",
     re.MULTILINE,
 )
-_ADDRESS = re.compile(r"\bhttps?://|\bwww\.\w", re.IGNORECASE)
-_PLACEHOLDER = re.compile(
-    r"\W*(?:string|title|section title|text|narration|reading|description|lorem ipsum.*)?\W*",
+_ADDRESS = re.compile(
+    r"\bhttps?://|\bwww\.\w|[\w.+-]+@[\w-]+\.\w|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,10}/\w",
     re.IGNORECASE,
 )
+_PLACEHOLDER = re.compile(
+    r"\W*(?:string|(?:section )?title|section|text|narration(?: text)?|reading|description|to ?do"
+    r"|tbd|lorem ipsum.*)?\W*\d{0,2}\W*|\[[^\]]*\]|<[^>]*>|\{[^}]*\}",
+    re.IGNORECASE,
+)
+_NOT_SAID = re.compile(
+    r"^(?:\([^)]{3,60}\)|\uff08[^\uff09]{2,30}\uff09|\[[^\]]{3,60}\])\s*(?=\S)"
+    r"|^(?:narrator|narration|host|speaker|voice ?over|sprecher(?:in)?|erzähler(?:in)?|narrateur"
+    r"|narratrice|narrador(?:a)?|ナレーター|ナレーション|話者)(?: \w{1,2})?\s?"
+    r"[:\N{FULLWIDTH COLON}]"
+    r"|(?:\s#\w+){2,}\s*$|(?:[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?\s*){2,}",
+    re.IGNORECASE,
+)
+"""Stage directions, who speaks, hashtags, pictures."""
+_REFUSAL = re.compile(
+    r"(?:i\W?m sorry|i apologi[sz]e|sorry)[,.]? (?:but )?i (?:can|am un)|as an ai\b"
+    r"|i (?:can|could)(?:not|n\Wt) (?:access|help|assist|provide)",
+    re.IGNORECASE,
+)
+_LEAST_READ = 0.6
+"""Characters of katakana for one of a text, which has more of them as a rule."""
+_FEWEST_COMPARED = 5
 _NOT_SPOKEN = re.compile(r"[^\W_\u30a1-\u30ff\uff66-\uff9f]|[\u3005\u3007]")
 """In a Japanese reading: whatever is a letter or a digit, but not katakana."""
 
@@ -73,14 +94,29 @@ def _of_narration(narration: Narration, language: str) -> Iterator[str]:
     for name, said in {"text": text, "reading": reading}.items():
         if found := _MARKUP.search(said) or _ADDRESS.search(said):
             yield f"has Markdown, a list or an address in its {name}: {found[0].strip()}"
+        if found := _NOT_SAID.search(said):
+            yield f"has what nobody says in its {name}: {found[0].strip()}"
+    if _REFUSAL.match(text):
+        yield f"is no narration: {text[:80]}"
     if not is_in(text, language):
         yield f"is not in {language_name(language)}"
     elif language.startswith("ja") and (found := _NOT_SPOKEN.search(reading)):
         yield f"has {found[0]} in its reading, which is katakana only"
     elif not language.startswith("ja") and not is_in(reading, language):
         yield f"has a reading that is not in {language_name(language)}"
+    elif reading and not _is_read(text, reading, language):
+        yield "has a reading that says something else than its text"
     if len(sentences(text)) > _MOST_SENTENCES or seconds(text) > _LONGEST_NARRATION:
         yield "is too long; one or two sentences were asked for"
+
+
+def _is_read(text: str, reading: str, language: str) -> bool:
+    """Whether ``reading`` may be how ``text`` is spoken."""
+    if language.startswith("ja"):
+        lengths = [sum(map(str.isalnum, it)) for it in (text, reading)]
+        return lengths[1] >= _LEAST_READ * lengths[0]
+    written, spoken = ({*re.findall(r"[^\W\d_]{3,}", it.casefold())} for it in (text, reading))
+    return len(written) < _FEWEST_COMPARED or len(written & spoken) * 3 >= len(written)
 
 
 def _of_language(script: VideoScript, language: str) -> Iterator[str]:

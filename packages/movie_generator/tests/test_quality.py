@@ -53,6 +53,17 @@ def script(*texts: str | tuple[str, str], title: str = "B", **changes: Any) -> V
         ("en", [("It is old.", JAPANESE)], "has a reading that is not in English"),
         ("en", ["..."], "only a placeholder"),
         ("en", ["<text>"], "only a placeholder"),
+        ("en", ["[Insert a fact]"], "only a placeholder"),
+        ("en", ["I'm sorry, but I can't help with that."], "is no narration"),
+        ("en", [f"[Music fades in] {FACT}"], "what nobody says in its text: [Music fades in]"),
+        ("en", [f"(Upbeat music) {FACT}"], "what nobody says"),
+        ("en", [f"Narrator: {FACT}"], "what nobody says in its text: Narrator:"),
+        ("en", [f"{FACT} #bridge #cars"], "what nobody says"),
+        ("en", [f"\U0001f697\U0001f697 {FACT}"], "what nobody says"),
+        ("en", ["Write to info@bridge.example today."], "address"),
+        ("en", ["See example.org/bridge for more."], "address"),
+        ("en", [(FACT, "Something else, about cats and dogs.")], "says something else"),
+        ("ja", [(JAPANESE, "ハシ")], "says something else"),
         ("en", [("It is old.", "...")], "only a placeholder"),
         ("en", [FACT] * 3, "says the same again"),
         ("en", [FACT, OTHERS[0], FACT.upper(), OTHERS[0]], "says the same again"),
@@ -86,6 +97,8 @@ def test_what_the_prompt_demands_is_checked(
     ("language", "told"),
     [
         ("en", [FACT, *OTHERS]),
+        ("en", [(FACT, FACT.replace("1932", "nineteen thirty-two"))]),
+        ("en", ["The sign says (in red): stop. I can say no more, and/or less."]),
         ("en", ["Why is that?", FACT, "Why is that?", OTHERS[1], "Why is that?"]),
         (
             "en",
@@ -177,10 +190,16 @@ def test_a_useless_script_is_repaired_once_and_then_a_clear_error() -> None:
         "```json\n%s\n```",
         '<think>{"title": "draft"}</think>%s',
         '{"script": %s}',
+        '{"title": "draft", "sections": []}\n%s',
     ],
 )
 def test_json_among_words_with_braces_is_found(around: str) -> None:
     _, model = written(around % script_reply())
+    assert len(model.requests) == 1
+
+
+def test_json_inside_of_a_text_of_json_is_found() -> None:
+    _, model = written(json.dumps(script_reply()))
     assert len(model.requests) == 1
 
 

@@ -164,7 +164,7 @@ class Figures:
     @cached_property
     def _quantities(self) -> list[Quantity]:
         found = [*quantities(self.text, self._languages)]
-        return [*found, *together(found, self.text)]
+        return [*found, *together(found, self.text), *_shares(self.text, found)]
 
     def unsupported(self, text: str, language: str, dates: list[Moment]) -> Iterator[str]:
         """The numbers of a sentence that the page does not have, as they are written.
@@ -179,7 +179,12 @@ class Figures:
         if language == self.language == "en":
             yield from self._strange_periods(text)
         said = [*quantities(text, (language,) if language else ())]
-        taken += [*self._shares(text, said), *zeros(text)]
+        taken += [
+            range(it.place, it.place + len(it.written))
+            for it in _shares(text, said)
+            if any(same(it, one) for one in self._quantities if one.units)
+        ]
+        taken += zeros(text)
         for quantity in said:
             inside = any(quantity.place in it or (quantity.place + 1) in it for it in taken)
             if not inside and not self._supports(quantity, text):
@@ -190,24 +195,6 @@ class Figures:
         for found in _EVERY.finditer(text):
             if not _PERIODS[found[2].casefold()].search(self.text):
                 yield found[0].strip()
-
-    def _shares(self, text: str, said: list[Quantity]) -> Iterator[range]:
-        """Where it says ``3 out of 4`` and the page has 75 %."""
-        rounded = {it.place for it in said if it.is_rounded}
-        for found in _SHARE_OF.finditer(text):
-            part, whole = float(found[1]) if found[1].isdigit() else 1.0, float(found[2])
-            if not 0 < part < whole:
-                continue
-            share = Quantity(
-                found[0],
-                frozenset({100 * part / whole}),
-                SHARE,
-                digits=2,
-                place=found.start(),
-                is_rounded=found.start() in rounded,
-            )
-            if any(same(share, it) for it in self._quantities if it.units):
-                yield range(*found.span())
 
     def _supports(self, said: Quantity, text: str) -> bool:
         if said.is_ordinal:
@@ -371,6 +358,17 @@ class Figures:
     @cached_property
     def _has_other_ordinals(self) -> bool:
         return any(it.is_ordinal for it in self._quantities)
+
+
+def _shares(text: str, found: list[Quantity]) -> Iterator[Quantity]:
+    """``3 out of 4`` as 75 %; ``found`` are the numbers of the text."""
+    rounded = {it.place for it in found if it.is_rounded}
+    for it in _SHARE_OF.finditer(text):
+        part, whole = float(it[1]) if it[1].isdigit() else 1.0, float(it[2])
+        if 0 < part < whole:
+            share = frozenset({100 * part / whole})
+            is_rounded = it.start() in rounded
+            yield Quantity(it[0], share, SHARE, digits=2, place=it.start(), is_rounded=is_rounded)
 
 
 def _is_one_of_time(said: Quantity) -> bool:

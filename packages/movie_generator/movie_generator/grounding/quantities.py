@@ -285,7 +285,7 @@ def _equal(
     if (
         quantity.units == SHARE
         and said * 100 % 1
-        and difference <= (4 if quantity.is_rounded else 0.5)
+        and difference <= (min(4, _ROUNDED * on_page) if quantity.is_rounded else 0.5)
     ):
         return True  # a third is 33 %, and about a third 35
     if quantity.units == SHARE and said == _HALF and quantity.is_rounded:

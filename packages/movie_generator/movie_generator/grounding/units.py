@@ -9,6 +9,7 @@ from babel import Locale, UnknownLocaleError
 from babel.numbers import get_currency_name, get_currency_symbol
 from babel.units import format_unit
 
+from movie_generator.grounding.language import is_caseless
 from movie_generator.grounding.words import UNITS
 
 _FACTORS = {
@@ -28,6 +29,7 @@ _LOCAL_SIGN = re.compile(
 )
 _NO_WORDS = {"in", "a", "as", "try", "pen", "mad", "cop", "clp", "all", "ron", "sol", "soles"}
 _SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
+_NOUNS_FIRST = ("fr", "es", "pt", "it")
 _RUPEES = "INR PKR LKR"
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
 SHARE = frozenset({"share"})
@@ -66,7 +68,7 @@ def units(languages: tuple[str, ...]) -> Units:
             words.setdefault(word, set()).add(unit)
     # Between letters a word has an end; a Japanese unit may be followed by anything.
     listed = sorted(words, key=len, reverse=True)
-    ends = [re.escape(it) + (r"(?![^\W_])" if it[-1].isascii() else "") for it in listed]
+    ends = [re.escape(it) + ("" if is_caseless(it) else r"(?![^\W_])") for it in listed]
     after = re.compile(rf"[ -]?({'|'.join(ends)})(?!-round\b)", re.IGNORECASE)
     signs = [re.escape(sign) for sign in _before()]
     before = re.compile(rf"({'|'.join(sorted(signs, key=len, reverse=True))})\s?$", re.IGNORECASE)
@@ -115,7 +117,8 @@ def _words(language: str) -> list[tuple[str, str]]:
     for code in _CURRENCIES:
         for count in (1, 2, 5):
             name = get_currency_name(code, count, locale).casefold()
-            found += [(name, code), (name.split()[-1], code)]
+            noun = name.split()[0 if language in _NOUNS_FIRST else -1]  # couronne suédoise
+            found += [(name, code), (noun, code)]
         found += [(code.casefold(), code), (get_currency_symbol(code, locale).casefold(), code)]
     words = _NO_WORDS | ({"real", "won", "bit", "bits"} if language == "en" else set())
     return [(word, unit) for word, unit in found if word not in words]

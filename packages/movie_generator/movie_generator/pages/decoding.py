@@ -47,6 +47,7 @@ _DECLARED = re.compile(
 _SAMPLE = 100_000
 _FEWEST = 4
 """Bytes beyond ASCII that a guess needs."""
+_HIRAGANA = re.compile("[\u3041-\u3096]")
 _LONG_WORDS = re.compile(rb"[!-~]{200,}")
 """Such as an image inside the page, on which a guess would take minutes."""
 
@@ -64,12 +65,13 @@ def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
             return body.removeprefix(mark).decode(name, "replace")
     named = [*_named(body, said, is_html)]
     # Zeros are UTF-16, and escapes are Japanese, but both would be UTF-8, too.
-    plain = b"\0" not in body and b"\x1b" not in body
-    for name in (["utf-8"] if plain else []) + named:
+    first = ["iso2022_jp"] if b"\x1b$" in body else ["utf-8"] if b"\0" not in body else []
+    for name in first + named:
         text = codecs.getincrementaldecoder(name)("replace").decode(body)
         if _is_right(text):
             return text
-    return body.decode(named[0] if named else _guess(body), "replace")
+    guess = body.decode(_guess(body), "replace")
+    return guess if not named or _is_right(guess) else body.decode(named[0], "replace")
 
 
 def is_utf_16(body: bytes, said: str | None) -> bool:
@@ -109,5 +111,11 @@ def _guess(body: bytes) -> str:
     sample = _LONG_WORDS.sub(b"", body[:_SAMPLE])
     if len(sample.translate(None, bytes(range(128)))) < _FEWEST:
         return _WINDOWS
+    for name in ("euc_jp", "cp932"):  # which others read as rare Chinese characters
+        text = codecs.getincrementaldecoder(name)("replace").decode(sample)
+        if _is_right(text) and len(_HIRAGANA.findall(text)) * 5 > len(
+            re.findall(r"[^\0-\x7f]", text)
+        ):
+            return name
     guesses = (_meant(it.encoding) for it in from_bytes(sample))
     return next((name for name in guesses if name and not name.startswith("utf-16")), _WINDOWS)

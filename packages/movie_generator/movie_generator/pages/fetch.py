@@ -1,6 +1,7 @@
 """The standard path: one page over HTTP, without an agent; bounded in time and size."""
 
 import asyncio
+import re
 from dataclasses import replace
 
 import httpx2
@@ -13,8 +14,9 @@ from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError, is_passing, reason_of
 from movie_generator.pages.decoding import decoded, is_utf_16
 from movie_generator.pages.markup import page_from_html
-from movie_generator.pages.page import Page, heading, tidy
+from movie_generator.pages.page import Page, absolute, heading, tidy
 from movie_generator.pages.pdf import page_from_pdf
+from movie_generator.pages.results import is_shell
 from movie_generator.pages.robots import USER_AGENT, Robots
 from movie_generator.pages.urls import PUBLIC, UrlPolicy
 from movie_generator.settings import Limits
@@ -29,6 +31,9 @@ _TEXT = ("text/plain", "text/markdown", "text/x-markdown")
 _PDF = "application/pdf"
 _NEVER_IN_TEXTS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
 _SAMPLE = 4096
+_IS_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html)[\s>]", re.IGNORECASE)
+_FRAME = re.compile(rb"<i?frame\s[^>]{0,500}?src\s*=\s*[\"']?([^\"'\s>]{1,500})", re.IGNORECASE)
+_MOST_FRAMES = 5
 _CODINGS = {"br", "compress", "dcb", "dcz", "x-compress", "x-gzip", "zstd"}
 """Compression that some servers use without having been asked for it."""
 MAX_REDIRECTS = 10
@@ -98,14 +103,19 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: l
         parsing.append(url)
         page = await run_sync(_page, response, body, limits, abandon_on_cancel=True)
         parsing.clear()
-    if not page.text and not page.moved_to:
-        hint = (
-            " A page that needs JavaScript can be read by an agent with a browser's MCP server "
-            "(MCP_CONFIG_PATH)."
-        )
-        raise PageError(
-            f"{address(url)} contains no text.{hint if b'<script' in body.lower() else ''}"
-        )
+    needs_browser = b"<script" in body.lower() and is_shell(page.text)
+    if needs_browser or not (page.text or page.moved_to):
+        frames = [absolute(it.decode(errors="replace"), url) for it in _FRAME.findall(body)]
+        hint = ""
+        if frames := [one_line(it) for it in frames if it][:_MOST_FRAMES]:
+            hint = f" It shows other pages in frames: {', '.join(frames)}"
+        elif b"<script" in body.lower():
+            hint = (
+                " A page that needs JavaScript can be read by an agent with a browser's MCP server "
+                "(MCP_CONFIG_PATH)."
+            )
+        what = f"only a notice: {one_line(page.text, 200)}" if page.text else "no text."
+        raise PageError(f"{address(url)} contains {what}{hint}")
     if whole:
         return page
     return replace(
@@ -176,7 +186,7 @@ def page_of(body: bytes, kind: str, url: str, limits: Limits, encoding: str | No
     binary = len(sample) - len(sample.translate(None, _NEVER_IN_TEXTS))
     if binary * 50 > len(sample) and not is_utf_16(body, encoding):
         raise PageError(f"{address(url)} is not a text, though its server calls it one.")
-    if kind in _HTML:
+    if kind in _HTML or _IS_HTML.match(sample):
         return page_from_html(body, url, encoding)
     text = tidy(decoded(body, encoding, is_html=False))
     return Page(url, heading(text) or text.partition("\n")[0][:200], "", text)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -30,6 +31,12 @@ _BYLINES = (
     " or contains(@class, 'author-name') or contains(@class, 'author_name')]"
 )
 _LONGEST_AUTHOR = 100
+_NO_AUTHORS = frozenset({"admin", "administrator", "editor", "root", "user", "webmaster"})
+_AFTER_NAME = re.compile(r"\s*(?:[|•·]|\(\S*@).*", re.DOTALL)
+"""What stands behind a name in a line: "Ida Marlow | 8 March"."""
+_CDATA = re.compile(r"^\s*(?://|/\*)?\s*<!\[CDATA\[(?:\*/)?|(?://|/\*)?\s*\]\]>(?:\*/)?\s*$")
+_DAY = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
+_DATED = ".//*[contains(@class, 'dat') or contains(@class, 'time') or self::time]"
 _BY = re.compile(r"^(?:by|von|par|por|di|door|text|autor(?:in)?|author)\b:?\s+", re.IGNORECASE)
 
 
@@ -53,7 +60,8 @@ def head_of(tree: HtmlElement, url: str) -> Head:
     """Read the head of the page at ``url``."""
     tags: dict[str, list[HtmlElement]] = defaultdict(list)
     for tag in tree.iter("html", "base", "meta", "link", "title", "h1", "script"):
-        tags[tag.tag].append(tag)
+        if next(tag.iterancestors("svg", "noscript"), None) is None:
+            tags[tag.tag].append(tag)
     base = next((absolute(tag.get("href"), url) for tag in tags["base"]), "") or url
     meta = _metadata(tags["meta"])
     found, date = _signed(tree, url)
@@ -96,6 +104,10 @@ def _signed(tree: HtmlElement, url: str) -> tuple[str, str]:
         # Of a year alone, as in a copyright notice, htmldate makes its first day.
         guessed = find_date(tree, original_date=True, url=url) or ""
         date = "" if guessed.endswith("-01-01") else guessed
+    if not date:  # htmldate knows no days of China, Japan and Korea
+        days = (_DAY.search(line(it.text_content())) for it in tree.xpath(_DATED))
+        day = next(filter(None, days), None)
+        date = f"{day[1]}-{int(day[2]):02}-{int(day[3]):02}" if day else ""
     return said.author or "", date
 
 
@@ -147,17 +159,18 @@ def _title(tags: Mapping[str, list[HtmlElement]], meta: Mapping[str, str]) -> st
 
 
 def _language(html: list[HtmlElement], meta: Mapping[str, str]) -> str:
-    stated = next((attribute(tag, "lang") for tag in html), "")
-    stated = stated or meta.get("http:content-language", "")
-    return stated if _LANGUAGE.fullmatch(stated) else ""
+    stated = [attribute(tag, name) for tag in html for name in ("lang", "xml:lang")]
+    stated += [meta.get("http:content-language", ""), meta.get("og:locale", "")]
+    return next((it for one in stated if _LANGUAGE.fullmatch(it := one.replace("_", "-"))), "")
 
 
 def _author(found: str, written: list[str]) -> str:
     """Return the author as the page writes the name: without its initials' dots it is another's."""
-    names = [it for it in written if it and "://" not in it and len(it) < _LONGEST_AUTHOR]
+    names = [_AFTER_NAME.sub("", unescape(it)) for it in written if "://" not in it]
+    names = [it for it in names if it and len(it) < _LONGEST_AUTHOR]
     same = (it for it in names if _letters(it) == _letters(found))
-    name = next(same, found) or next(iter(names), "")
-    return "" if "://" in name else _BY.sub("", name)
+    name = _BY.sub("", next(same, unescape(found)) or next(iter(names), ""))
+    return "" if "://" in name or _letters(name) in _NO_AUTHORS else name
 
 
 def _letters(name: str) -> str:
@@ -169,21 +182,29 @@ def _linked_author(scripts: list[HtmlElement]) -> str:
     objects: list[Mapping[str, Any]] = []
     for script in scripts:
         if script.get("type") == "application/ld+json":
-            try:
-                objects += _objects(json.loads(script.text or ""), _MOST_NESTED)
-            except (ValueError, RecursionError):
-                continue
+            with suppress(ValueError, RecursionError):
+                data = json.loads(_CDATA.sub("", script.text or ""), strict=False)
+                objects += _objects(data, _MOST_NESTED)
     people = {str(it["@id"]): it for it in objects if "@id" in it and "name" in it}
     for it in objects:
-        authors = it.get("author")
-        names = []
-        for one in authors if isinstance(authors, list) else [authors]:
-            person = people.get(str(one.get("@id")), one) if isinstance(one, Mapping) else one
-            name = person.get("name") if isinstance(person, Mapping) else person
-            names += [name.strip()] if isinstance(name, str) and name.strip() else []
-        if names:
-            return ", ".join(names)
+        if names := [*_names(it.get("author") or it.get("creator"), people)]:
+            return unescape(", ".join(names))
     return ""
+
+
+def _names(value: object, people: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the names of a person, of each of a list, or of those who stand elsewhere."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _names(one, people) if not isinstance(one, list) else ()
+    elif isinstance(value, Mapping):
+        person = people.get(str(value.get("@id")), value)
+        parts = [person.get(name) for name in ("givenName", "familyName")]
+        whole = " ".join(it for it in parts if isinstance(it, str))
+        name = person.get("name") or whole
+        yield from _names(name, people) if not isinstance(name, Mapping) else ()
+    elif isinstance(value, str) and value.strip():
+        yield value.strip()
 
 
 def _objects(data: object, depth: int) -> Iterator[Mapping[str, Any]]:

@@ -38,7 +38,10 @@ _SHORTEST_PAGE = 200
 """Characters; fewer in a <noscript> only ask for a browser, and fewer on a page are all of it."""
 _MOST_SOURCES = 10
 """Of one image."""
-_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_HIDDEN = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|(?:left|top|text-indent)\s*:\s*-\d{3,})",
+    re.IGNORECASE,
+)
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\r"})
 _END = re.compile(rb"</(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])\s*>")
 """Tags behind which lxml, unlike browsers, leaves everything out."""
@@ -59,6 +62,7 @@ _CREDIT = re.compile(
 _LONGEST_CREDIT = 120
 _LONGEST_LABEL, _SHORTEST_TEASER = 30, 25
 """Characters of "Read also:", and of the headline that it leads to."""
+_ASKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 
 
@@ -228,7 +232,10 @@ def _settle_text(tree: HtmlElement) -> None:
     length = len(tree.text_content())
     for tag in tree.iter(*_BY_NAME):
         inside = len(tag.text_content())
-        if inside > _LARGE_SHARE * length or tag.getparent().tag in _HEADINGS:
+        is_question = tag.tag == "button" and tag.text_content().rstrip().endswith(_ASKS)
+        if is_question and tag.getparent().tag not in _HEADINGS:
+            tag.tag = "p"
+        elif inside > _LARGE_SHARE * length or tag.getparent().tag in _HEADINGS:
             tag.tag = "div"
     for tag in [*tree.iter("noscript")]:
         if len(tag.text_content().strip()) > _SHORTEST_PAGE:
@@ -255,8 +262,10 @@ def _settle_raised(tag: HtmlElement) -> None:
     raised = tag.text_content().strip()
     previous, parent = tag.getprevious(), tag.getparent()
     before = parent.text if previous is None else previous.tail or previous.text_content()
-    if raised.startswith("[") or parent.tag == "a" or tag.find(".//a") is not None:
-        tag.drop_tree()  # a note
+    if parent.tag == "a" and parent.text_content().strip() == raised:
+        parent.drop_tree()  # a note
+    elif raised.startswith("[") or parent.tag == "a" or tag.find(".//a") is not None:
+        tag.drop_tree()
     elif raised.translate(_RAISED) == raised:
         tag.drop_tag()
     else:

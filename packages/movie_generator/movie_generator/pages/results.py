@@ -27,6 +27,8 @@ _ADDRESSES = ("url", "sourceURL", "source_url", "loadedUrl", "link")
 _STATUSES = ("statusCode", "status_code", "httpStatusCode", "original_status", "status", "code")
 _ERRORS = ("error", "error_message", "errorMessage", "warning", "message")
 _ABOUT = ("metadata", "crawl", "error")
+_NOTHING = ("undefined", "null", "none", "true", "false", "[object object]")
+"""What a program prints where it has nothing."""
 _LONGEST_NOTICE = 700
 """Characters; what is longer is a page, whatever words it begins with."""
 _LONGEST_LEAD = 100
@@ -34,20 +36,43 @@ _LONGEST_LEAD = 100
 _STATUS = r"\b[45]\d\d\b"
 _NOTICE = re.compile(
     rf"\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}{_STATUS}"
-    rf"|\W*{_STATUS}\W{{0,4}}(?:$|(?:client |server |http )?error|(?:page )?not found|forbidden"
+    rf"|\W*(?:erreur )?{_STATUS}\W{{0,4}}(?:$|(?:client |server |http )?error|(?:page )?not found"
+    r"|forbidden"
     r"|unauthori[sz]ed|bad (?:request|gateway)|internal server|service|gateway|too many|gone\b"
     r"|access denied)"
-    r"|\W*(?:\w*error|\w*exception|traceback[^:\n]*)\W*:|\W*net::ERR|\W*E(?:CONN|NOTFOUND|TIMEDOUT)"
-    r"|\W*(?:this |the )?(?:page|site|url|seite)(?: was| is| could)? (?:not|nicht)(?: be)? "
-    r"(?:found|gefunden)\b"
-    r"|\W*(?:access (?:denied|to this page has been denied)|forbidden|just a moment\b"
-    r"|attention required|checking your browser|verify(?:ing)? (?:that )?you are (?:a )?human"
-    r"|are you a robot|please (?:enable|turn on) (?:javascript|cookies)"
-    r"|enable javascript and cookies|you (?:have been|are being) (?:blocked|rate limited)"
-    r"|too many requests|service unavailable|bad gateway|gateway time-?out)\b"
-    r"|\W*page introuvable\b|\W*página no encontrada\b|\W*ページが見つかりません",
+    r"|\W*(?:[\w.]*error|[\w.]*exception|traceback[^:\n]*)\W*:|\W*(?:page\.goto: )?net::ERR"
+    r"|\W*E(?:CONN|NOTFOUND|TIMEDOUT)"
+    r"|(?:\W*\w{1,8}!)?[^.!?\n]{0,40}\b(?:page|site|url|seite|article)(?: you[^.!?\n]{0,40})?"
+    r"(?: was| is| could| can)? ?(?:not|n?\Wt|nicht)(?: be)?"
+    r" (?:found|gefunden)\s*(?:$|[.!:\n])"
+    r"|\W*(?:this |the )?(?:page|site|url) (?:you[^.!?\n]{0,40})?(?:does|do)"
+    r"(?: not|n\Wt) exist\b"
+    r"|\W*(?:access (?:denied|to this page has been denied)|forbidden\s*(?:$|[\n.:!(])"
+    r"|unauthori[sz]ed\W"
+    r"|rate limit exceeded|you (?:have been|are being) (?:blocked|rate limited)"
+    r"|you have run out of credits|too many requests|service unavailable|bad gateway"
+    r"|gateway time-?out|(?:the )?(?:site's )?robots\.txt\b|no content (?:found|available)"
+    r"|(?:sign|log) in to (?:continue|your account))"
+    r"|[^.!?\n]{0,40}\b(?:page introuvable|page non trouvée|página no (?:encontrada|existe)"
+    r"|página não encontrada|pagina non trovata|pagina niet gevonden|страница не найдена)\b"
+    r"|.{0,40}(?:ページ[がは]?(?:見つかりません|存在しません)|お探しのページ|页面(?:不存在|未找到)"
+    r"|頁面不存在|페이지를 찾을 수 없)",
     re.IGNORECASE,
 )
+_SHELL = re.compile(
+    r"\W*(?:just a moment\b|attention required|checking (?:if|your browser)"
+    r"|(?:please )?verify(?:ing)?\b.{0,30}\b(?:human|robot)\b|are you a (?:human|robot)\b"
+    r"|please wait\b.{0,60}|loading\W*$"
+    r"|(?:please )?(?:(?:solve|complete) the captcha|(?:enable|turn on) (?:javascript|cookies))\b)"
+    r"|.{0,200}?(?:\b(?:enable|turn on|activate) javascript\b"
+    r"|\bjavascript (?:is|(?:must|has to|needs to) be) (?:\w+ )?(?:disabled|enabled|required|off)\b"
+    r"|\b(?:requires|needs) javascript\s*(?:$|[.!\n]|(?:to be |is )?(?:enabled|turned)))",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a browser shows until it has run a page's scripts."""
+_LONGEST_SHELL = 300
+_FENCED = re.compile(r"\s*```\w*\n(.*?)\n```\s*", re.DOTALL)
+_DATA = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=]{200,}\s*")
 _FAILED = re.compile(
     r"\W*(?:(?:the |this )?[\w-]+ )?(?:failed|unable|could ?n[o']t|cannot|can't|was not able|"
     r"timed? ?out|timeout|blocked|refused|no content|nothing)\b",
@@ -79,13 +104,17 @@ _ENCODINGS = {"latin-1": 2, "cp1252": 2, "cp1251": 4, "cp932": 6, "gb18030": 6, 
 def page_text(value: object, address: str = "") -> str:
     """The words of a page in what a tool returned; of several pages, those of ``address``."""
     if isinstance(value, str):
-        return page_text(found, address) if (found := _json(value)) is not None else mended(value)
+        fenced = _FENCED.fullmatch(value)
+        found = _json(fenced[1] if fenced else value)
+        whole = mended(fenced[1] if fenced else value)
+        return whole if found is None else page_text(found, address)
     if isinstance(value, Mapping):
         kind = value.get("type")
         if kind in ("image", "audio", "resource_link") or (kind == "resource" and "size" in value):
             return ""
-        known = (page_text(value[key], address) for key in _TEXTS if value.get(key))
-        return next((it for it in known if it.strip()), "") or "\n".join(_labelled(value))
+        known = [page_text(value[key], address) for key in _TEXTS if key in value]
+        text = next((it for it in known if it.strip()), "")
+        return text if known else "\n".join(_labelled(value))
     if isinstance(value, list):
         ours = [it for it in value if address and _is_at(it, address)]
         texts = [page_text(it, address) for it in ours or value]
@@ -108,15 +137,14 @@ def about_page(value: object, address: str = "") -> dict[str, Any]:
 def fault(value: object, text: str, address: str = "") -> str:
     """Why ``text``, the words in what a tool returned, is not the page; empty if it may be."""
     said = one_line(text, 200)
-    for found in _objects(value, address):
-        status = next((it for key in _STATUSES if (it := _status(found.get(key)))), 0)
-        errors = (found[key] for key in _ERRORS if isinstance(found.get(key), str))
-        reason = one_line(next((it for it in errors if it.strip()), ""), 200)
-        if status:
+    objects = [(it, _reason(it)) for it in _objects(value, address)]
+    for found, reason in objects:
+        if status := next((it for key in _STATUSES if (it := _status(found.get(key)))), 0):
             return f"the page answered {status}" + (f" ({reason})" if reason else "")
+    for found, reason in objects:
         failed = any(found.get(key) is False for key in ("success", "ok"))
         failed = failed or str(found.get("status")).lower() in ("error", "failed", "failure")
-        told = bool(reason) and found.get("message") != reason
+        told = bool(reason) and reason not in (found.get("message"), found.get("warning"))
         if failed or (told and len(text) < _LONGEST_NOTICE):
             return f"the tool failed: {reason or said or 'it does not say why'}"
     if warning := _JINA_WARNING.search(text[:2000]):
@@ -125,13 +153,28 @@ def fault(value: object, text: str, address: str = "") -> str:
         return "it is an image or a sound, without any text" if media_in(value) else ""
     if is_garbled(text):
         return "its characters were read in a wrong encoding"
+    if _DATA.fullmatch(text.strip()) or text.startswith("%PDF-"):
+        return "it is a file's data, without any text"
     if len(text) > _LONGEST_NOTICE:
         return ""
-    if _NOTICE.match(text) or (_FAILED.match(text) and _OF_NETWORK.search(text)):
+    notice = _NOTICE.match(text) or (_FAILED.match(text) and _OF_NETWORK.search(text))
+    if notice or is_shell(text) or text.strip().lower() in _NOTHING:
         return f"it is a notice of a failure: {said}"
     if _PATH.search(text) and _SAVED.search(text):
         return f"it names a file instead of the text: {said}"
     return ""
+
+
+def _reason(found: Mapping[str, Any]) -> str:
+    """What an object says of a failure, if there is one."""
+    errors = [found[key] for key in _ERRORS if isinstance(found.get(key), str)]
+    errors += ["\n".join(_labelled(found.get(key))) for key in ("error", "errors")]
+    return one_line(next((it for it in errors if it.strip()), ""), 200)
+
+
+def is_shell(text: str) -> bool:
+    """Whether a text is what a page shows to programs without JavaScript."""
+    return len(text) <= _LONGEST_SHELL and _SHELL.match(text) is not None
 
 
 def mended(text: str) -> str:
@@ -155,7 +198,10 @@ def is_garbled(text: str) -> bool:
     unread = sum(it == _UNREAD or "\x80" <= it <= "\x9f" for it in sample)
     high = sum("\xa1" <= it <= "\xff" for it in sample)
     pairs = len(
-        re.findall("[ÃÂâ][\x80-\xbf\u0152-\u0178\u2018-\u2022\u20ac\u2122]|ï¿½|锟斤拷", sample)
+        re.findall(
+            "[ÃÂâ][\x80-\xbf\u0152-\u0178\u2018-\u2022\u20ac\u2122]|ï¿½|锟斤拷|\\b[\\u0430-\\u044f][\\u0410-\\u042f]{2,}",
+            sample,
+        )
     )
     total = max(letters, 20)
     return any(it > _FEW and it * 100 > total for it in (unread, pairs)) or high * 2 > total
@@ -163,13 +209,13 @@ def is_garbled(text: str) -> bool:
 
 def _json(text: str) -> object:
     """What ``text`` is the JSON of, if that is an object or a list."""
-    if text.lstrip()[:1] not in ("{", "["):
+    if text.lstrip()[:1] not in ("{", "[", '"'):
         return None
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict | list) else None
+    return None if isinstance(found, str) and _json(found) is None else found
 
 
 def _labelled(value: object, name: str = "") -> Iterator[str]:

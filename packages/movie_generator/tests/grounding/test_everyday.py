@@ -74,6 +74,12 @@ def reasons(page: str, sentence: str, language: str) -> list[str]:
         (f"The fifth and sixth runners won.{EN}", "Every second counts.", "en"),
         (f"The fifth and sixth runners won.{EN}", "First of all, have a second look.", "en"),
         (f"The fifth runner won.{EN}", "There are a thousand reasons to go.", "en"),
+        (f"One in three residents was against it.{EN}", "A third of them was against it.", "en"),
+        (f"It cost £4.2 million.{EN}", "Cela a coûté 4,2 millions de livres.", "fr"),
+        (f"It cost £4.2 million.{EN}", "Costó 4,2 millones de libras.", "es"),
+        (f"It cost 500 kronor.{EN}", "Cela a coûté 500 couronnes.", "fr"),
+        (f"It cost £4.2 million.{EN}", "費用は420万ポンドでした。", "ja"),
+        (f"It fell to -12 °C.{EN}", "気温は氷点下12度でした。", "ja"),
     ],
 )
 def test_what_a_page_says_in_its_own_way_is_not_refused(
@@ -91,6 +97,9 @@ def test_what_a_page_says_in_its_own_way_is_not_refused(
         (f"Costó 5 millones de euros.{ES}", "Costó 5 millones de pesos.", "es"),
         (f"Abrió en marzo.{ES}", "Abrió en abril.", "es"),
         (f"Abrió un lunes.{ES}", "Abrió un martes.", "es"),
+        (f"One in three residents was against it.{EN}", "A fifth of them was against it.", "en"),
+        (f"It cost £4.2 million.{EN}", "Costó 4,2 millones de euros.", "es"),
+        (f"It cost £4.2 million.{EN}", "費用は4200万ポンドでした。", "ja"),
         (f"In 2020 the tour stops on July 22.{EN}", "It stops on July 23, 2020.", "en"),
         (
             f"In 2020 the tour stops on July 22. It began in 1987.{EN}",

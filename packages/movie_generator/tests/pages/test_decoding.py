@@ -43,6 +43,24 @@ def test_a_page_in_another_encoding_than_the_server_says_is_read_as_it_says_itse
     assert (page.title, page.text) == ("桥", CHINESE * 3)
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("古い橋は1932年に完成し、毎日多くの車が通ると市長は語った。", "cp932"),
+        ("古い橋は1932年に完成し、毎日多くの車が通ると市長は語った。", "euc_jp"),
+        ("古い橋は1932年に完成し、毎日多くの車が通ると市長は語った。", "iso2022_jp"),
+        ("Старый мост через реку был построен в 1932 году, говорит мэр.", "cp1251"),
+        ("古老的大桥于一九三二年竣工,每天有一万两千辆汽车通过。", "gb18030"),
+        (GERMAN, "cp1252"),
+    ],
+)
+@pytest.mark.parametrize("said", ["utf-8", None])
+def test_bytes_that_are_not_what_the_server_says_are_read_as_what_they_look_like(
+    text: str, encoding: str, said: str | None
+) -> None:
+    assert decoded((text * 4).encode(encoding), said) == text * 4
+
+
 def test_a_page_that_calls_itself_utf_16_cannot_be_in_it() -> None:
     html = '<meta charset="utf-16"><meta charset="latin-1"><p>Ein Gruß.'.encode("cp1252")
     assert page_from_html(html, "https://example.com").text == "Ein Gruß."

@@ -204,6 +204,11 @@ def test_plain_text_and_markdown_are_pages() -> None:
     assert fetched({"/": ("text/plain", b"First line\nsecond")}).title == "First line"
 
 
+def test_html_that_the_server_calls_plain_text_is_html() -> None:
+    page = fetched({"/": ("text/plain", b"<!DOCTYPE html><title>Notes</title><p>Words.")})
+    assert (page.title, page.text) == ("Notes", "Words.")
+
+
 def test_redirects_are_followed_and_the_last_address_counts() -> None:
     pages = {"/": "/a", "/a": "/b/", "/b/": ("text/html", b'<p>Here.</p><img src="i.png">')}
     page = fetched(pages)
@@ -234,6 +239,15 @@ def test_a_page_that_sends_its_readers_on_is_followed_but_not_in_circles() -> No
         ({"/": ("text/html", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1")}, "is not a text"),
         ({"/": ("text/plain", b"PK\3\4\x14\0\0\0\x08\0")}, "is not a text"),
         ({"/": "/"}, "cannot be read"),
+        (
+            {"/": ("text/html", b"<iframe src=/b></iframe>")},
+            r"contains no text[.].* frames: h.*/b$",
+        ),
+        ({"/": ("text/html", b"<div>Loading...</div><script src=a>")}, "only a notice.*JavaScript"),
+        (
+            {"/": ("text/html", b"<h1>Just a moment...</h1><p>Wait.</p><script src=a></script>")},
+            "only a notice: # Just a moment.*JavaScript",
+        ),
     ],
 )
 def test_what_is_not_a_readable_page_is_a_clear_error(pages: dict[str, Any], message: str) -> None:
@@ -263,7 +277,9 @@ def test_what_a_server_answers_instead_of_a_page_is_not_taken_for_it(
 
 def test_a_page_of_frames_is_not_what_it_says_to_others() -> None:
     html = b"<frameset><frame src=a><noframes><body>No frames here.</noframes></frameset>"
-    with pytest.raises(PageError, match="contains no text"):
+    with pytest.raises(
+        PageError, match=r"contains no text[.] It shows other pages in frames: http"
+    ):
         fetched({"/": ("text/html", html)})
 
 

@@ -76,6 +76,9 @@ INSIDE = (
 )
 
 
+LINKED = '<script type="application/ld+json">%s</script>'
+
+
 @pytest.mark.parametrize(
     ("head", "author", "date"),
     [
@@ -93,6 +96,14 @@ INSIDE = (
         ('<meta name="citation_publication_date" content="2024/03/08">', "", "2024-03-08"),
         (REFERRING, "Ida Marlow", ""),
         (INSIDE, "", "2024-03-08"),
+        (LINKED % '{"author": {"givenName": "Ida", "familyName": "Marlow"}}', "Ida Marlow", ""),
+        (LINKED % '{"author": {"name": ["Ida Marlow", "Ole Berg"]}}', "Ida Marlow, Ole Berg", ""),
+        (LINKED % '//<![CDATA[\n{"creator": "Ida Marlow"}\n//]]>', "Ida Marlow", ""),
+        (LINKED % '{"author": "Ida O&#039;Marlow", "x": "a\nb"}', "Ida O'Marlow", ""),
+        ('<meta name="author" content="admin">', "", ""),
+        ('<meta name="author" content="Ida Marlow (ida@x.example)">', "Ida Marlow", ""),
+        ('<body><p class="byline">By <b>Ida Marlow</b> | 8 March', "Ida Marlow", ""),
+        ('<body><span class="date">2024年3月8日</span>', "", "2024-03-08"),
         ('<script type="application/ld+json">{not json</script>', "", ""),
         ('<script type="application/ld+json">' + "[" * 5000 + "</script>", "", ""),
         ('<script type="application/ld+json">{"author": 7, "datePublished": {}}</script>', "", ""),
@@ -110,12 +121,28 @@ def test_what_a_head_says_in_other_ways(head: str, author: str, date: str) -> No
         ("3;URL='https://other.example/'", "https://other.example/"),
         ("0", ""),
         ("300; url=/new", ""),
+        ('0; url=/new"></noscript><meta name="x', ""),
         ("0; url=javascript:alert(1)", ""),
     ],
 )
 def test_a_page_that_sends_its_readers_on_says_where(content: str, moved_to: str) -> None:
-    html = f'<meta http-equiv="Refresh" content="{content}"><p>Moved.'
+    spare = "<noscript>" if "noscript" in content else ""
+    html = f'{spare}<meta http-equiv="Refresh" content="{content}"><p>Moved.'
     assert page_from_html(html, URL).moved_to == moved_to
+
+
+@pytest.mark.parametrize(
+    ("html", "language", "title"),
+    [
+        ('<html xml:lang="de"><title>Brücken</title>', "de", "Brücken"),
+        ('<html lang="en_US"><h1>The <em>bridge</em></h1>', "en-US", "The bridge"),
+        ('<html><meta property="og:locale" content="fr_FR">', "fr-FR", ""),
+        ('<html lang="{{it}}"><svg><title>logo</title></svg><h1>The bridge</h1>', "", "The bridge"),
+    ],
+)
+def test_language_and_title_stand_in_several_places(html: str, language: str, title: str) -> None:
+    page = page_from_html(f"{html}<p>Words.", URL)
+    assert (page.language, page.title) == (language, title)
 
 
 def test_an_image_beside_the_text_is_taken_only_if_there_is_none_in_it() -> None:
@@ -142,6 +169,8 @@ def test_a_question_on_a_button_stands_above_its_answer() -> None:
     faq = f"<h3><button>When was it built?</button></h3>{ARTICLE}<button>Subscribe</button>"
     text = page_from_html(f"<body><main>{faq}</main></body>", URL).text
     assert text.startswith("### When was it built?\n\nThe old bridge")
+    plain = f"<div><button>When was it built?</button><div>{ARTICLE}</div></div>"
+    assert "When was it" in page_from_html(f"<body><main>{plain}</main></body>", URL).text
     assert "Subscribe" not in text
 
 
@@ -200,6 +229,7 @@ def test_what_only_looks_like_a_credit_or_a_link_to_another_article_is_kept(kept
         ("built in 1932\N{SUPERSCRIPT ONE}.", "built in 1932."),
         ('built in 1932<sup><a href="#1">[1]</a></sup>.', "built in 1932."),
         ("the bridge<sup>12</sup> of", "the bridge of"),
+        ('45 million<a href="#1"><sup>1</sup></a> kronor', "45 million kronor"),
         ("45<sup>2</sup> million", "45 million"),
         ("10<sup>6</sup> kilograms", "10^6 kilograms"),
         ("10<sup>-3</sup> m", "10^-3 m"),
@@ -215,7 +245,13 @@ def test_a_raised_number_joins_no_other(html: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hidden", ["hidden", 'style="color:red; display: none"', 'style="visibility:hidden"']
+    "hidden",
+    [
+        "hidden",
+        'style="color:red; display: none"',
+        'style="visibility:hidden"',
+        'style="position:absolute; left:-9999px"',
+    ],
 )
 def test_hidden_text_is_neither_page_nor_evidence(hidden: str) -> None:
     secret = f"<div {hidden}><p>It has 77 arches, says the sign on its southern end.</p></div>"
