@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -51,28 +52,6 @@ _one_at_a_time: Final = threading.Lock()
 _logger = logging.getLogger(__name__)
 
 
-class _Ruleset(ctypes.Structure):
-    _fields_ = (("files", ctypes.c_uint64), ("tcp", ctypes.c_uint64), ("scopes", ctypes.c_uint64))
-
-
-class _Rule(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = (("rights", ctypes.c_uint64), ("descriptor", ctypes.c_int32))
-
-
-class _Instruction(ctypes.Structure):
-    _fields_ = (
-        ("code", ctypes.c_uint16),
-        ("if_true", ctypes.c_uint8),
-        ("if_false", ctypes.c_uint8),
-        ("value", ctypes.c_uint32),
-    )
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("first", ctypes.POINTER(_Instruction)))
-
-
 def confine(folder: Path, readable: Iterable[Path], *, may_remove: bool = False) -> None:
     """Confine this thread, and what it starts, to one folder, some paths and no network.
 
@@ -86,7 +65,9 @@ def confine(folder: Path, readable: Iterable[Path], *, may_remove: bool = False)
         return
     libc = _libc()
     libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if refusing and libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(refusing), 0, 0):
+    # struct sock_fprog: how many instructions, and where they are.
+    program = struct.pack("HP", len(refusing) // 8, ctypes.addressof(refusing)) if refusing else b""
+    if program and libc.prctl(_SET_SECCOMP, _FILTER, program, 0, 0):
         _tell(f"an interpreter can use the network (seccomp: {_reason()})")
     if version:
         every = (1 << _RIGHTS.get(version, 16)) - 1
@@ -146,14 +127,15 @@ def _limit_files(version: int, every: int, rules: Mapping[Path, int]) -> None:
     libc = _libc()
     tcp = _TCP if version >= _TCP_SINCE else 0
     scopes = _SCOPES if version >= _SCOPES_SINCE else 0
-    ruleset = _Ruleset(every, tcp, scopes)
-    rights = libc.syscall(_CREATE_RULESET, ctypes.byref(ruleset), ctypes.sizeof(ruleset), 0)
+    ruleset = struct.pack("=QQQ", every, tcp, scopes)  # struct landlock_ruleset_attr
+    rights = libc.syscall(_CREATE_RULESET, ruleset, len(ruleset), 0)
     try:
         for path, allowed in rules.items():
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
             is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
-            rule = _Rule(allowed & (every if is_folder else every & _OF_FILES), place)
-            libc.syscall(_ADD_RULE, rights, _PATH_BENEATH, ctypes.byref(rule), 0)
+            allowed &= every if is_folder else every & _OF_FILES
+            rule = struct.pack("=Qi", allowed, place)  # struct landlock_path_beneath_attr
+            libc.syscall(_ADD_RULE, rights, _PATH_BENEATH, rule, 0)
             os.close(place)
         if libc.syscall(_RESTRICT_SELF, rights, 0):
             _tell(f"an interpreter can read your files (Landlock: {_reason()})")
@@ -195,7 +177,7 @@ def _landlock_version() -> int:
 
 
 @cache
-def _refusing_sockets() -> _Program | None:
+def _refusing_sockets() -> ctypes.Array[ctypes.c_char] | None:
     """Return the filter that refuses sockets; None where this system has none that is known."""
     if sys.platform != "linux" or os.uname().machine not in _SOCKET:
         _tell("an interpreter can use the network (there is no filter for it)")
@@ -211,5 +193,6 @@ def _refusing_sockets() -> _Program | None:
         (_RETURN, 0, 0, _ALLOWED),
         (_RETURN, 0, 0, _REFUSED),
     )
-    first = (_Instruction * len(instructions))(*(_Instruction(*it) for it in instructions))
-    return _Program(len(instructions), first)
+    # struct sock_filter: a code, how far to jump if it holds and if not, and a value
+    code = b"".join(struct.pack("=HBBI", *it) for it in instructions)
+    return ctypes.create_string_buffer(code, len(code))
