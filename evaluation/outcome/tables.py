@@ -1,6 +1,6 @@
 """The tables in which an evaluation, or a comparison of several, is shown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -248,70 +248,58 @@ def _count(mean: Figures | None, difference: Figures | None, units: str) -> str:
     return f"{count} ({pairs} paired)" if difference and pairs != count else str(count)
 
 
+def _table(
+    title: str, columns: Mapping[str, Callable[[Figures], str]], of: Sequence[Figures]
+) -> Table:
+    """Make a table with a row for each of ``of``; ``columns`` say how a cell is read from it."""
+    rows = [[read(it) for read in columns.values()] for it in of]
+    return Table(title, list(columns), rows)
+
+
+def _middle_of(name: str, digits: int = 1) -> Callable[[Figures], str]:
+    return lambda it: middle(it.get(name), digits)
+
+
 def learning(points: Sequence[Figures], most: int | None) -> Table:
     """Means from episode to episode."""
-    rows = [
-        [
-            named(it),
-            str(it["episode"]),
-            str(it["score"]["seeds"]) if it["score"] else "0",
-            estimated(it["score"]),
-            share_of(it["score"], most),
-            estimated(it["best_score"]),
-            estimated(it["since_the_first"], signed=True),
-            verdict(it["since_the_first"]),
-        ]
-        for it in points
-    ]
-    of_most = f"of {most}" if most else "of the maximum"
-    header = [
-        *("variant", "episode", "seeds", "score", of_most, "maximum so far"),
-        *("since the first", "verdict"),
-    ]
-    return Table(f"Mean final score by episode, with {CONFIDENCE:.0%} intervals", header, rows)
+    columns = {
+        "variant": named,
+        "episode": lambda it: str(it["episode"]),
+        "seeds": lambda it: str(it["score"]["seeds"]) if it["score"] else "0",
+        "score": lambda it: estimated(it["score"]),
+        f"of {most}" if most else "of the maximum": lambda it: share_of(it["score"], most),
+        "maximum so far": lambda it: estimated(it["best_score"]),
+        "since the first": lambda it: estimated(it["since_the_first"], signed=True),
+        "verdict": lambda it: verdict(it["since_the_first"]),
+    }
+    return _table(f"Mean final score by episode, with {CONFIDENCE:.0%} intervals", columns, points)
 
 
 def play(variants: Sequence[Figures]) -> Table:
     """What happened in the episodes."""
-    columns = (
+    counted_things = (
         *("turns", "moves", "rooms", "deaths", "restarts", "reflections", "tool_calls"),
         *("refused_proposals", "failed_turns", "engine_refused"),
     )
-    rows = [
-        [
-            named(figures),
-            f"{figures['finished']} of {figures['episodes']}",
-            *(middle(figures.get(column)) for column in columns),
-            endings(figures),
-        ]
-        for figures in variants
-    ]
-    names = (column.replace("_", " ") for column in columns)
-    return Table("Play per episode", ["variant", "episodes", *names, "ended"], rows)
+    columns = {
+        "variant": named,
+        "episodes": lambda it: f"{it['finished']} of {it['episodes']}",
+        **{name.replace("_", " "): _middle_of(name) for name in counted_things},
+        "ended": endings,
+    }
+    return _table("Play per episode", columns, variants)
 
 
 def cost(variants: Sequence[Figures], *, seconds: bool = True) -> Table:
     """What a turn took; the same play gives the same table without ``seconds``."""
-    rows = [
-        [
-            named(figures),
-            middle(figures.get("requests_per_turn"), 2),
-            middle(figures.get("model_calls_per_turn"), 2),
-            middle(figures.get("prompt_tokens_per_turn")),
-            share(figures.get("cached_share")),
-            middle(figures.get("completion_tokens_per_turn")),
-            dollars_of(figures.get("cost_per_turn")),
-            *([middle(figures.get("seconds_per_turn"), 2)] if seconds else []),
-        ]
-        for figures in variants
-    ]
-    header = [
-        "requests",
-        "model calls",
-        "prompt tokens",
-        "cached",
-        "completion tokens",
-        "cost",
-        *(["seconds"] if seconds else []),
-    ]
-    return Table("Cost per turn", ["variant", *header], rows)
+    columns = {
+        "variant": named,
+        "requests": _middle_of("requests_per_turn", 2),
+        "model calls": _middle_of("model_calls_per_turn", 2),
+        "prompt tokens": _middle_of("prompt_tokens_per_turn"),
+        "cached": lambda it: share(it.get("cached_share")),
+        "completion tokens": _middle_of("completion_tokens_per_turn"),
+        "cost": lambda it: dollars_of(it.get("cost_per_turn")),
+        **({"seconds": _middle_of("seconds_per_turn", 2)} if seconds else {}),
+    }
+    return _table("Cost per turn", columns, variants)
