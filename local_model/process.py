@@ -20,6 +20,7 @@ from typing import IO, TypeAlias
 
 from local_model.errors import LocalModelError
 from local_model.settings import INSTEAD, KEY_VARIABLE, Settings, find_model
+from mcp_ghost.servers import reaper
 
 START_SECONDS = 120.0  # the bundled model takes one; a large file on a cold disk takes long
 STOP_SECONDS = 3.0
@@ -121,36 +122,40 @@ class LocalModel:
 
 
 class _Child:
-    """The process itself, started by a thread that lives until it ends.
-
-    Linux ends the child when the *thread* that started it ends (see server.die_with_parent), and
-    callers come from short-lived worker threads.
-    """
+    """The process itself, which the reaper ends with this program, however that ends."""
 
     def __init__(self, command: list[str]) -> None:
         self.is_ready = False
         self._folder = tempfile.mkdtemp(prefix="zorkgpt-model-")
         self._socket = f"{self._folder}/model.sock"
         self._key = secrets.token_urlsafe(32)
-        self._failure = ""
         self._is_unwanted = False
-        self._process: subprocess.Popen[bytes] | None = None
-        self._started = threading.Event()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed once it has ended
+        try:
+            self._process = subprocess.Popen(
+                [*command, "--socket", self._socket],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                env=_environment(self._key),
+                start_new_session=True,  # Ctrl-C is for the game, which then stops the model
+            )
+        except OSError as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise LocalModelError(
+                f"The embedded model's process cannot be started: {error}"
+            ) from error
+        self.pid = self._process.pid
+        reaper.guard(self.pid)
+        self._failure = ""
         self._settled = threading.Event()  # it is ready, or it ended before
-        self._keeper = threading.Thread(
-            target=self._keep, args=([*command, "--socket", self._socket],), daemon=True
-        )
-        self._keeper.start()
-        self._started.wait()
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     @property
     def was_killed(self) -> bool:
         """Whether a signal that was not ours ended it, as when memory is short for a moment."""
-        code = self._process.returncode if self._process else None
+        code = self._process.returncode
         return (code or 0) < 0 and not self._is_unwanted and code not in ILLEGAL_INSTRUCTION
 
     def endpoint(self, seconds: float) -> ServerAddress:
@@ -163,49 +168,33 @@ class _Child:
         return ServerAddress(self._socket, self._key)
 
     def ended(self, *, within: float) -> bool:
-        self._keeper.join(within)
-        return not self._keeper.is_alive()
+        self._listener.join(within)
+        return not self._listener.is_alive()
 
     def stop(self) -> None:
         """End the child, which has nothing to save."""
         self._is_unwanted = True
-        if self._process is None:
-            return
         self._process.terminate()
         if not self.ended(within=STOP_SECONDS):
             self._process.kill()
             self.ended(within=STOP_SECONDS)
 
-    def _keep(self, command: list[str]) -> None:
-        """Start the child, read where it listens, and stay until it ends."""
-        with tempfile.TemporaryFile() as stderr:
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=stderr,
-                    env=_environment(self._key),
-                    start_new_session=True,  # Ctrl-C is for the game, which then stops the model
-                )
-                with process:
-                    self._process = process
-                    self._started.set()
-                    for line in process.stdout or ():
-                        if _READY.search(line):
-                            self.is_ready = True
-                            self._settled.set()
-            except OSError as error:
-                self._failure = f"The embedded model's process cannot be started: {error}"
-            else:
-                self._failure = self._post_mortem(stderr)
+    def _listen(self) -> None:
+        """Hear that it is ready, and stay until it ends."""
+        with self._process, self._complaints as stderr:
+            for line in self._process.stdout or ():
+                if _READY.search(line):
+                    self.is_ready = True
+                    self._settled.set()
+            self._process.wait()
+            reaper.release(self.pid)
+            self._failure = self._post_mortem(stderr)
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._started.set()
         self._settled.set()
 
     def _post_mortem(self, stderr: IO[bytes]) -> str:
         """Return why it did not start, in words for the user."""
-        code = self._process.returncode if self._process else None
+        code = self._process.returncode
         if code in ILLEGAL_INSTRUCTION:
             return (
                 "The embedded model needs a processor with AVX2, which this one does not have. "

@@ -7,12 +7,9 @@ line of JSON goes to standard output.
 """
 
 import argparse
-import ctypes
 import json
 import os
-import signal
 import sys
-import threading
 from typing import Any
 
 from local_model.settings import KEY_VARIABLE
@@ -30,28 +27,11 @@ def main() -> None:
     key = os.environ.pop(KEY_VARIABLE, "")
     if not key:
         sys.exit(f"Set {KEY_VARIABLE} to the key that callers must present.")
-    die_with_parent()
     engine = start_engine(arguments, key)
     print(json.dumps({"listens": engine.listening_address}), flush=True)
-    threading.Event().wait()
-
-
-def die_with_parent() -> None:
-    """End this process when its parent ends, however that happens.
-
-    Standard input is a pipe that only the parent holds: its end is the parent's end. On Linux
-    the kernel is asked as well, for the case that somebody else inherited the pipe.
-    """
-    if sys.platform == "linux":
-        parent_death_signal = 1  # PR_SET_PDEATHSIG
-        ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL, 0, 0, 0)
-
-    def exit_at_end_of_input() -> None:
-        while os.read(sys.stdin.fileno(), 4096):
-            pass
-        os._exit(0)  # nothing to save, and the engine may be busy
-
-    threading.Thread(target=exit_at_end_of_input, daemon=True).start()
+    while os.read(sys.stdin.fileno(), 4096):  # only the parent holds the other end
+        pass
+    os._exit(0)  # nothing to save, and the engine may be busy
 
 
 def start_engine(arguments: argparse.Namespace, key: str) -> Any:  # noqa: ANN401  it has no types
