@@ -16,6 +16,7 @@ import argparse
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -199,12 +200,25 @@ def earned(folder: Path, achievements: Sequence[Achievement]) -> dict[str, int]:
 
 
 def _of_jericho(story: Path) -> tuple[int, tuple[str, ...]]:
-    """The dice and the commands that Jericho has for this file."""
-    from scripts.story.learned_profile import Rehearsal
+    """Return the dice and the commands that Jericho has for this file.
 
+    Raises:
+        StoryFormatError: It has none, or is not installed.
+    """
+    try:
+        from jericho import FrotzEnv
+    except ImportError as error:
+        raise StoryFormatError(
+            "--jericho needs jericho, which is not installed: run `uv sync --extra jericho`"
+        ) from error
     image = load_story(story).info.sha256
     game = next((it for it in known_games().values() if it.image == image), None)
-    typed = (*(game.intro if game else ()), *Rehearsal(story).commands)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it does not know the game, as is said below
+        walkthrough = FrotzEnv(str(story)).get_walkthrough()
+    if not walkthrough:
+        raise StoryFormatError(f"Jericho has no walkthrough of {story}")
+    typed = (*(game.intro if game else ()), *walkthrough)
     return game.seed if game else 0, tuple(line.strip() or "enter" for line in typed)
 
 

@@ -1,13 +1,10 @@
-"""Make a story's profile, from the compiler's debug information or by playing a walkthrough.
+"""Make a story's profile from the compiler's debug information.
 
     inform6 -k story.inf story.z5        # writes gameinfo.dbg beside it
     uv run python scripts/story/make_profile.py story.z5 gameinfo.dbg
-    uv run python scripts/story/make_profile.py --learn detective.z5
 
-Both scripts write story.profile.json; the second needs `uv sync --extra jericho`.
-
-The second way is for files that Jericho supports: its walkthrough is played, and what it knows of
-the game is found in the memory. The first way is for stories of your own, and tells more.
+Writes story.profile.json. For files that Jericho supports, workshop/story/learned_profile.py makes
+one by playing its walkthrough.
 
 The program finds a profile beside the story file that it is made for. With it the game's room,
 score, things, exits, darkness and endings are known; without it little more than its text is. The
@@ -197,31 +194,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the profile and return the exit code."""
     parser = Parser(description=__doc__)
     parser.add_argument("story", type=Path, help="the compiled story file")
-    parser.add_argument("debug_info", type=Path, nargs="?", help="gameinfo.dbg of the same build")
-    parser.add_argument("--learn", action="store_true", help="play Jericho's walkthrough instead")
+    parser.add_argument("debug_info", type=Path, help="gameinfo.dbg of the same build")
     parser.add_argument("-o", "--output", type=Path, help="default: next to the story file")
     parser.add_argument("--state-global", action="append", default=[], metavar="NAME")
     parser.add_argument("--wanderer", action="append", default=[], metavar="OBJECT")
     options = parser.parse_args(arguments)
-    if options.learn == bool(options.debug_info):
-        parser.error("give gameinfo.dbg, or --learn for a story that Jericho supports")
     errors = Errors(wrong_use=(OSError, StoryFormatError))
     return program("make_profile.py", lambda _: _write(options), lambda: errors)
 
 
 def _write(options: argparse.Namespace) -> int:
-    if options.learn:
-        from scripts.story.learned_profile import learned_profile
-
-        profile = learned_profile(options.story, options.story.stem)
-    else:
-        image = StoryImage(options.story.read_bytes())
-        profile = make_profile(
-            image,
-            DebugInfo(options.debug_info, image),
-            state_globals=options.state_global,
-            wanderers=options.wanderer,
-        )
+    image = StoryImage(options.story.read_bytes())
+    profile = make_profile(
+        image,
+        DebugInfo(options.debug_info, image),
+        state_globals=options.state_global,
+        wanderers=options.wanderer,
+    )
     output = options.output or options.story.with_name(options.story.stem + PROFILE_SUFFIX)
     output.write_bytes(as_json(profile))
     print(f"{output}: {profile.title}")

@@ -10,11 +10,12 @@ import pytest
 
 from game_interface.catalogue import at_hand, known_games
 from game_interface.errors import StoryFormatError
-from scripts.story.make_profile import main as make_profile
 from stories.profile import STORIES as OURS
 from stories.profile import find_profile
 from tests.support.games import written
 from tests.support.tiny_story import Object, build, loop, say
+from workshop.story.learned_profile import learned_profile
+from workshop.story.learned_profile import main as learn
 
 BUNDLED = OURS / "weatherworks.z5"
 STORIES = os.environ.get("STORIES_DIR", "")
@@ -48,8 +49,6 @@ def file_of(name: str) -> Path:
 @pytest.mark.skipif(not STORIES, reason="STORIES_DIR names no folder of story files")
 @pytest.mark.parametrize("name", QUICK)
 def test_learning_a_game_again_gives_the_profile_that_is_kept(name: str) -> None:
-    from scripts.story.learned_profile import learned_profile
-
     path = file_of(name)
     learned = learned_profile(path, known_games()[name].title)
     assert learned == find_profile(learned.sha256, [])
@@ -59,17 +58,10 @@ def test_nothing_is_learned_of_a_story_that_jericho_does_not_support(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     story = written(tmp_path, build([Object("Hall")]))
-    assert make_profile([str(story), "--learn"]) == 2
+    assert learn([str(story)]) == 2
     told = capsys.readouterr().err
     assert "does not support" in told or "uv sync --extra jericho" in told
     assert StoryFormatError.__name__ not in told
-
-
-def test_a_profile_is_made_in_one_of_two_ways(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        make_profile(["story.z5"])
-    assert ended.value.code == 2
-    assert "give gameinfo.dbg, or --learn" in capsys.readouterr().err
 
 
 def test_a_story_is_tried_out_as_players_play_it_and_written_down() -> None:

@@ -20,8 +20,8 @@ from game_interface.errors import StoryFormatError
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, Errors, program
 from mcp_ghost.files import write_whole
-from scripts.story.learned_profile import learned_profile
 from stories.profile import GAMES_FILE, STORIES, Profile
+from workshop.story.learned_profile import learned_profile
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

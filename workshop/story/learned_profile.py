@@ -1,11 +1,16 @@
 """A story's profile, learned by playing Jericho's walkthrough of it.
 
-Jericho knows, for the games that it supports, who the player is, what the score and the moves are,
-and by which words the game is won or lost. What it reads them from is found by changing the memory
-byte by byte and asking again; what ends the game, by setting a variable and playing on. Everything
-found must then hold at every step of the walkthrough: what does not is left out of the profile.
+    uv run --extra jericho python workshop/story/learned_profile.py detective.z5
+
+Writes detective.profile.json beside the story. Jericho knows, for the games that it supports, who
+the player is, what the score and the moves are, and by which words the game is won or lost. What it
+reads them from is found by changing the memory byte by byte and asking again; what ends the game,
+by setting a variable and playing on. Everything found must then hold at every step of the
+walkthrough: what does not is left out of the profile.
 """
 
+import argparse
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +19,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a checkout
+
 from game_interface.errors import StoryFormatError
 from game_interface.machine.facts import score_in
 from game_interface.machine.outcome import announces_death, announces_victory, line_digest
+from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.program import DONE, Errors, program
+from scripts.story.make_profile import as_json
 from stories.memory import MachineMemory, StoryImage
-from stories.profile import EndingGlobal, Globals, Profile, ScoreForm
+from stories.profile import PROFILE_SUFFIX, EndingGlobal, Globals, Profile, ScoreForm
 
 _GLOBALS = 240
 _HEADER_BYTES = 64
@@ -237,3 +247,25 @@ def _winning_line(played: Rehearsal) -> dict[str, Any]:
     text = next((step.text for step in played.steps if step.won), "")
     lines = [line for line in text.splitlines() if line.strip() and played.wins_by(line)]
     return {line_digest(line): "victory" for line in lines[:1]}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the profile and return the exit code."""
+    parser = Parser(description=__doc__)
+    parser.add_argument("story", type=Path, help="a story file that Jericho supports")
+    parser.add_argument("-o", "--output", type=Path, help="default: next to the story file")
+    flags = parser.parse_args(arguments)
+    errors = Errors(wrong_use=(OSError, StoryFormatError))
+    return program("learned_profile.py", lambda _: _write(flags), lambda: errors)
+
+
+def _write(flags: argparse.Namespace) -> int:
+    profile = learned_profile(flags.story, flags.story.stem)
+    output = flags.output or flags.story.with_name(flags.story.stem + PROFILE_SUFFIX)
+    output.write_bytes(as_json(profile))
+    print(f"{output}: {profile.title}")
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -26,9 +26,9 @@ from mcp_ghost.cli.arguments import Parser, whole_number
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 from mcp_ghost.files import write_whole
 from mcp_ghost.text import counted
-from scripts.story.learned_profile import Rehearsal, WalkthroughStep
 from session.perception.printed import says, stems
 from stories.memory import MachineMemory
+from workshop.story.learned_profile import Rehearsal, WalkthroughStep
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "games.md"
 COMPARED = ("score", "room", "end", "moves", "inventory")
