@@ -1,6 +1,7 @@
 """Finds changes to the loop, its calls, names and the log that no test notices, by mutmut.
 
     uv run poe mutate
+    uv run poe mutate "mcp_ghost.run.calls.*"   # one module
 
 mutmut names a module after its path, so it works on a copy in build/mutate in which the packages
 lie at the root. Then, in that folder, `mutmut results` lists what survived.
@@ -42,10 +43,12 @@ def flat(text: str) -> str:
 
 def main() -> int:
     """Copy, mutate and run the tests; returns mutmut's exit code."""
-    Parser(prog="workshop/mutate.py", description=(__doc__ or "").splitlines()[0]).parse_args()
+    parser = Parser(prog="workshop/mutate.py", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mutants to try (default: all)")
+    flags = parser.parse_args()
     copy()
     paths = os.pathsep.join([".", "servers"])
-    command = [sys.executable, "-m", "mutmut", "run"]
+    command = [sys.executable, "-m", "mutmut", "run", *flags.names]
     env = {**os.environ, "PYTHONPATH": paths}
     return subprocess.run(command, cwd=COPY, env=env, check=False).returncode
 
