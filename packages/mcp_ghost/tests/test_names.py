@@ -1,11 +1,13 @@
 """Tool names on the wire: accepted by every provider, and one-to-one."""
 
+import json
 import re
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_ghost.names import ToolNames
+from mcp_ghost.names import ToolNames, property_name
 
 ACCEPTED_EVERYWHERE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
 NAMES = st.text(min_size=1, max_size=80) | st.from_regex(r"[a-c._]{1,6}", fullmatch=True)
@@ -65,3 +67,47 @@ def test_a_namespace_leads_on_the_wire_and_may_be_dropped_by_the_model() -> None
     assert names.encode("other").startswith("ghost_other_")
     decoded = [names.decode(it) for it in ("ghost_files_read", "files_read", "ghost.files.read")]
     assert decoded == ["files.read", "files.read", "ghost.files.read"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("$id", "id"),
+        ("filter[status]", "filter_status"),
+        ("a--b  c", "a_b_c"),
+        ("_Name_", "Name"),
+        ("1st", "p_1st"),
+        ("größe", "gr_e"),
+        ("ключ", "p"),
+        ("", "p"),
+        ("\udcff", "p"),
+        ("x" * 80, "x" * 50),
+    ],
+)
+def test_a_property_keeps_the_words_of_its_name(name: str, words: str) -> None:
+    assert re.fullmatch(re.escape(words) + "_[0-9a-f]{10}", property_name(name))
+
+
+@given(st.lists(NAMES, unique=True, max_size=12))
+def test_properties_have_names_of_their_own_that_every_provider_takes(names: list[str]) -> None:
+    wire = [property_name(name) for name in names]
+    assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,62}", it) for it in wire)
+    assert len(set(wire)) == len(names)
+
+
+def test_properties_are_renamed_at_every_depth_and_back() -> None:
+    names = ToolNames([], properties=["$id", "größe", "plain"])
+    arguments = {"$id": "$id", "plain": [{"größe": "ü", "other": [[{"$id": None}]]}]}
+    wire = names.encode_arguments(arguments, re.compile("[a-z]+"))
+    identity, size = property_name("$id"), property_name("größe")
+    inner = {size: "ü", "other": [[{identity: None}]]}
+    assert wire == {identity: "$id", "plain": [inner]}
+    assert names.decode_arguments(json.dumps(wire)) == json.dumps(arguments, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("text", ['{"other":1}', "{broken NAME", '["NAME", ' * 100_000])
+def test_arguments_that_cannot_be_read_or_need_no_change_stay_as_they_are(text: str) -> None:
+    names = ToolNames([], properties=["$id"])
+    written = text.replace("NAME", property_name("$id"))
+    assert names.decode_arguments(written) == written
+    assert names.encode_arguments({"$id": 1}, re.compile(r"\$id")) == {"$id": 1}
