@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TypeAlias
 
+from evaluation.achievements.achievement import Achievement, Achievements, shipped
 from mcp_ghost.messages import Usage
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import gained, one_line
@@ -48,6 +49,10 @@ class EpisodeView(EpisodeFold):
         self._stops: dict[str, list[int]] = {kind: [] for kind in _STOPS}
         """Turns, by what happened in them."""
         self._items: set[str] = set()
+        self._achievements: tuple[Achievement, ...] = ()
+        self._earned: set[str] = set()
+        self._progress: list[tuple[int, float]] = []
+        """(turn, percent of the story's achievements), wherever there were more."""
         self._hints: list[JSONObject] = []
         self._failures: list[JSONObject] = []
         """What went wrong and why, counting repetitions."""
@@ -90,6 +95,9 @@ class EpisodeView(EpisodeFold):
                 self._learned.begin(start, self.known.carried)
                 self.map.begin(start.observation, self.known.carried)
                 self._items.update(it.name for it in start.observation.inventory or ())
+                if (file := shipped().get(start.story_sha256)) and not self._progress:
+                    self._achievements = Achievements.read(file).all
+                    self._progress = [(0, 0.0)]
         elif isinstance(event, Reflection):
             self._learned.learn(event)
             learned = ", ".join(event.counts()) or "nothing new"
@@ -122,6 +130,7 @@ class EpisodeView(EpisodeFold):
             # A player that asks no model never has our parts: nothing to report.
             "parts_off": self._parts_off() if self.start and self.start.asks_a_model else [],
             "scores": self._score_line(),
+            "progress": self._progress,
         }
 
     def spent_line(self) -> list[Spent]:
@@ -170,6 +179,11 @@ class EpisodeView(EpisodeFold):
             if item not in self._items:
                 self._mark(turn, "item", item)
         self._items.update(carried)
+        still = (it for it in self._achievements if it.name not in self._earned)
+        if earned := {it.name for it in still if it.is_in(record)}:
+            self._earned |= earned
+            share = 100 * len(self._earned) / len(self._achievements)
+            self._progress.append((turn, round(share, 1)))
         if record.scored:
             self._mark(turn, "score", f"{gained(record.scored)}, now {after.score}")
         if record.died:

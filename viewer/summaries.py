@@ -11,13 +11,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from evaluation.achievements.achievement import shipped
 from mcp_ghost.files import PRIVATE, open_regular, write_whole
 from mcp_ghost.results import JSONObject
 from session.version import code_digest
 from viewer.turns import encoded
 
 SUMMARIES_FILE = ".summaries.json"
-_SUMMARIZING = ("session", "viewer", "mcp_ghost.messages", "mcp_ghost.text")
+_SUMMARIZING = (
+    "session",
+    "viewer",
+    "evaluation.achievements",
+    "mcp_ghost.messages",
+    "mcp_ghost.text",
+)
 """The sources that decide what a summary says."""
 
 
@@ -68,4 +75,6 @@ def _read(file: Path) -> dict[str, Remembered]:
 
 def _head(body: bytes) -> bytes:
     """Return the first line: which code wrote ``body``, and that it is whole."""
-    return f"{code_digest(_SUMMARIZING)} {hashlib.sha256(body).hexdigest()}".encode()
+    achievements = b"".join(path.read_bytes() for path in shipped().values())
+    digests = (hashlib.sha256(it).hexdigest() for it in (achievements, body))
+    return " ".join((code_digest(_SUMMARIZING), *digests)).encode()

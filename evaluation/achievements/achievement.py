@@ -8,7 +8,7 @@ game prints and that must not be written down. No player is shown any of it.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -85,6 +85,7 @@ class Achievements:
         return cls(tuple(found.values()), sha256(data).hexdigest())
 
 
+@lru_cache(maxsize=8)  # each achievement asks about the answer that was just given
 def normalised(text: str) -> str:
     """Reduce a text to its words, in small letters, with a space between them."""
     return " ".join(_WORDS.findall(text.casefold()))
@@ -96,9 +97,10 @@ def sentence_hash(sentence: str) -> str:
     return sha256(normalised(sentence).encode()).hexdigest()[:HASH_DIGITS]
 
 
-def sentence_hashes(text: str) -> set[str]:
+@lru_cache(maxsize=8)
+def sentence_hashes(text: str) -> frozenset[str]:
     """Hash each sentence of what the game printed."""
-    return {sentence_hash(it) for it in _SENTENCES.split(text) if _WORDS.search(it)}
+    return frozenset(sentence_hash(it) for it in _SENTENCES.split(text) if _WORDS.search(it))
 
 
 @cache

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.achievements.achievement import Achievements, shipped
+from evaluation.figures import EpisodeFigures
 from mcp_ghost.testing import content_reply
 from session.game_state import Place
 from session.knowledge import CarriedOver, Claim, Evidence, Memory
@@ -114,6 +116,19 @@ def test_the_score_line_has_the_first_the_last_and_every_change(folder: Path) ->
     scores = [0, *(it["after"]["score"] for it in turns_of(folder))]
     changes = [(n, it) for n, it in enumerate(scores) if n == 0 or scores[n - 1] != it]
     assert line == (changes if changes[-1][0] == TURNS else [*changes, (TURNS, scores[-1])])
+
+
+def test_the_progress_line_has_the_share_of_the_achievements_as_evaluations_count_it(
+    folder: Path,
+) -> None:
+    line = seen(folder).summary()["progress"]
+    file = shipped()[next(it for it in log_of(folder) if "story_sha256" in it)["story_sha256"]]
+    figures = EpisodeFigures.read(folder, Achievements.read(file))
+    assert line[0] == (0, 0.0)
+    assert len(line) > 2, "the recorded commands earn some"
+    for turn, share in line:
+        assert share == round(figures.progress_at(turn) or 0, 1)
+    assert line[-1][1] == round(figures.progress_at(TURNS) or 0, 1)
 
 
 def test_turns_come_without_what_only_the_engine_needs(folder: Path) -> None:

@@ -24,7 +24,7 @@ from session.game_state import EndReason
 from viewer.episode import Episode
 
 GROUPINGS = ("model", "variant", "seed")
-FIGURES = ("score", "share", "best_score", "tokens", "cost", "seconds")
+FIGURES = ("score", "share", "progress", "best_score", "tokens", "cost", "seconds")
 POINTS = 60
 """Turns of a curve at most for which a mean is taken."""
 MOST_DRAWN = 200
@@ -86,7 +86,8 @@ def lines_of(row: JSONObject, spent: Sequence[Sequence[float]]) -> dict[str, Lin
     }
     most = row.get("max_score")
     share = [(turn, 100 * score / most) for turn, score in row["scores"]] if most else []
-    return {"score": row["scores"], "share": share, "best_score": list(best), **used}
+    lines = {"score": row["scores"], "share": share, "progress": row.get("progress", [])}
+    return {**lines, "best_score": list(best), **used}
 
 
 def _name(row: JSONObject, by: str) -> str:

@@ -53,6 +53,9 @@ export function svg(name, attributes) {
 /** Text whose direction must not spill into what stands beside it. */
 export const bdi = (text, attributes = {}) => h("bdi", attributes, text);
 
+/** A name, without its middle where it is long; the title has all of it. */
+export const shortName = (text, most = 36) => (text.length <= most ? bdi(text) : bdi(`${text.slice(0, most / 2)}…${text.slice(1 - most / 2)}`, { title: text }));
+
 /** A text in full, or its beginning with a button for the rest. */
 export function foldable(text, limit = 3000) {
   if (text.length <= limit) return bdi(text);

@@ -1,6 +1,6 @@
 // Lines of several episodes or groups in one plot, told apart by colour and by dashes.
 
-import { bdi, colour, fill, h, keepingFocus } from "../dom.js";
+import { colour, fill, h, keepingFocus, shortName } from "../dom.js";
 import { keep, kept } from "../kept.js";
 import { Chart, figureOptions, stepped } from "./chart.js";
 import uPlot from "../vendor/uPlot.esm.js";
@@ -47,7 +47,7 @@ export class LinesChart extends Chart {
         this.#hidden[box.checked ? "delete" : "add"](name);
         this.draw();
       } });
-      return h("label", {}, box, swatch(number), bdi(name));
+      return h("label", {}, box, swatch(number), shortName(name));
     })));
     this.draw();
   }

@@ -2,7 +2,7 @@
 
 import { ofComparison, ofEpisode } from "../address.js";
 import { Episode, readAligned, readIndex } from "../data.js";
-import { announce, bdi, clamp, fill, h } from "../dom.js";
+import { announce, bdi, clamp, fill, h, shortName } from "../dom.js";
 import * as format from "../format.js";
 import { LinesChart, linesOf, MOST_LINES, swatch } from "../drawing/lines.js";
 import { MODE } from "../server.js";
@@ -10,13 +10,13 @@ import { MODE } from "../server.js";
 const aTurn = (figure) => Object.assign((it) => (it.turns && figure(it) ? figure(it) / it.turns : null), { unit: " a turn" }); // longer episodes use more
 const ROWS = [ // name, what is shown, and what is better where that can be said: more or less of it
   ["Story", (it) => it.title || it.story], ["Model", format.playedBy], ["Seed", (it) => it.seed ?? "–"],
-  ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score, 1, (it) => it.score], ["Hints by a person", (it) => it.hints || "–"], ["Best score", (it) => format.known(it.best_score), 1, (it) => it.best_score],
+  ["Without", (it) => it.parts_off?.join(", ") || "–"], ["Score", format.score, 1, (it) => it.score], ["Hints by a person", (it) => it.hints || "–"], ["Best score", (it) => format.known(it.best_score), 1, (it) => it.best_score], ["Achievements", (it) => (it.progress?.length ? `${format.tenths(it.progress.at(-1)[1])} %` : "–"), 1, (it) => it.progress?.at(-1)?.[1]],
   ["Turns", (it) => format.whole(it.turns)], ["End", format.ending], ["Deaths", (it) => format.known(it.deaths), -1, (it) => it.deaths], ["Rooms", (it) => format.known(it.rooms)],
   ["Model calls", (it) => format.whole(it.calls)], ["Tool calls", (it) => format.whole(it.tool_calls)],
   ["Reflections", (it) => it.reflections], ["Tokens", (it) => format.whole(format.tokens(it)), -1, aTurn(format.tokens)],
   ["Cached", (it) => format.cached(it) || "–"], ["Cost", (it) => format.money(it.cost), -1, aTurn((it) => it.cost)], ["Time", (it) => format.duration(it.seconds), -1, aTurn((it) => it.seconds)],
 ];
-const FIGURES = [["score", "Score"], ["tokens", "Tokens used"], ["cost", "Dollars spent"], ["seconds", "Seconds taken"]];
+const FIGURES = [["score", "Score"], ["tokens", "Tokens used"], ["cost", "Dollars spent"], ["seconds", "Seconds taken"], ["progress", "Share of the achievements"]];
 const KINDS = { command: "the commands differ", answer: "the game answers differently", room: "the rooms differ", one: "only one of them has it" };
 const SHORT = { command: "command", answer: "answer", room: "room", one: "one only" };
 const SHOWN = 30; // rows beside each other
@@ -36,20 +36,22 @@ export class ComparePage {
     document.title = "Comparison · ZorkGPT";
     fill(this.heading, h("p", {}, "Comparison"));
     this.lines = linesOf(this.ids);
+    const isTwice = (it) => this.both.some((other) => other !== it && format.named(other) === format.named(it));
+    this.called = this.both.map((it) => (isTwice(it) ? `${it.name} (${it.id})` : format.named(it)));
     const mixed = this.both.some((it) => it.story !== this.both[0].story); // whose scores have no axis in common
-    const figures = FIGURES.filter(([name]) => !mixed || name !== "score");
+    const figures = FIGURES.filter(([name]) => (name === "score" ? !mixed : name !== "progress" || this.both.some((it) => it.progress?.length)));
     this.chart = new LinesChart(`Over turns. Scores: ${this.both.map(reached).join("; ")}`);
     this.figure = h("select", { onchange: () => this.#draw() }, figures.map(([value, name]) => h("option", { value }, name)));
     this.wrong = h("p", { class: "fine", role: "status" });
     this.told = h("p", { role: "status" });
     this.names = h("thead", {});
     this.rows = h("tbody", {});
-    this.chosen = h("select", { onchange: () => this.#tryToAlign() }, this.both.slice(1).map((it, i) => h("option", { value: i + 1 }, it.id)));
+    this.chosen = h("select", { onchange: () => this.#tryToAlign() }, this.both.slice(1).map((_, i) => h("option", { value: i + 1 }, this.called[i + 1])));
     this.onlyChanged = h("input", { type: "checkbox", onchange: () => this.#goTo(this.at, true) });
     const button = (text, press) => h("button", { type: "button", onclick: press }, text);
     this.buttons = [button("First difference", () => this.#goTo(this.first)), button("Next difference", () => this.#goToNext())];
     this.beside = h("section", { class: "beside" }, h("h2", {}, "Side by side"), this.told,
-      h("div", { class: "tools" }, this.both.length > 2 && h("label", {}, `${this.ids[0]} beside `, this.chosen), this.buttons,
+      h("div", { class: "tools" }, this.both.length > 2 && h("label", {}, `${this.called[0]} beside `, this.chosen), this.buttons,
         button("Earlier turns", () => this.#goTo(this.at - SHOWN / 2)), button("Later turns", () => this.#goTo(this.at + SHOWN / 2)), h("label", {}, this.onlyChanged, " Only rows that differ")),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Turns side by side" }, h("table", { class: "turns-beside" }, this.names, this.rows)));
     fill(this.main, h("div", { class: "compare" }, h("div", { class: "index-head" }, h("h1", {}, `${NUMBERS[this.both.length] ?? this.both.length} episodes`), h("div", { class: "tools" }, h("label", {}, "Show ", this.figure))),
@@ -84,9 +86,9 @@ export class ComparePage {
   /** The chosen figure of each episode over its turns: the score, or what was used until then. */
   async #draw() {
     const at = FIGURES.findIndex(([name]) => name === this.figure.value);
-    const named = (it, i) => ({ ...it, name: this.ids[i], number: this.lines[i] });
+    const named = (it, i) => ({ ...it, name: this.called[i], number: this.lines[i] });
     this.wrong.textContent = "";
-    if (!at) return this.chart.show(this.both.map(scoreLine).map(named), true);
+    if (!at || FIGURES[at][0] === "progress") return this.chart.show(this.both.map(at ? progressLine : scoreLine).map(named), true);
     try {
       const spent = await Promise.all(this.episodes.slice(0, MOST_LINES).map((it) => it.spent()));
       if (FIGURES[at][0] !== this.figure.value) return;
@@ -104,7 +106,7 @@ export class ComparePage {
     if (this.closed || other !== this.both[this.chosen.value]) return;
     this.aligned = rows;
     this.first = rows.findIndex(({ kind }) => kind);
-    fill(this.names, h("tr", {}, h("th", { scope: "col" }, "Difference"), [one, other].map((it) => h("th", { scope: "col" }, bdi(it.id)))));
+    fill(this.names, h("tr", {}, h("th", { scope: "col" }, "Difference"), [0, this.chosen.value].map((i) => h("th", { scope: "col" }, shortName(this.called[i])))));
     const differing = rows.filter(({ kind }) => kind).length;
     this.told.textContent = this.first < 0 ? "They never differ."
       : `First difference in turn ${turnOf(rows[this.first])}: ${KINDS[rows[this.first].kind]}. ${format.whole(differing)} of ${format.plural(rows.length, "row")} differ.`;
@@ -153,7 +155,7 @@ export class ComparePage {
   #table() {
     const [baseline] = this.both;
     const same = (it) => it !== baseline && it.story === baseline.story;
-    const head = (it, i) => h("th", { scope: "col" }, swatch(this.lines[i]), h("a", { href: ofEpisode(it.id) }, bdi(it.id)), " ",
+    const head = (it, i) => h("th", { scope: "col" }, swatch(this.lines[i]), h("a", { href: ofEpisode(it.id), title: it.id }, shortName(this.called[i])), " ",
       i ? h("a", { class: "fine", href: ofComparison([it.id, ...this.ids.filter((id) => id !== it.id)]) }, "make it the baseline") : h("span", { class: "fine" }, "baseline"));
     const rows = ROWS.map(([name, show, good, figure]) => {
       const cells = this.both.map((it) => [String(show(it)), good && same(it) && judged(figure(it), figure(baseline), good, figure.unit)]);
@@ -177,7 +179,7 @@ function judged(value, of, good, unit = "") {
 function tree(root, rest, chosen) {
   const branches = [...rest].filter((it) => it.trunk === nameOf(root)).sort((a, b) => a.forked_at - b.forked_at || (a.id < b.id ? -1 : 1));
   branches.forEach((it) => rest.delete(it));
-  const link = h("a", { href: ofEpisode(root.id), "aria-current": chosen.includes(root) ? "true" : null }, bdi(root.id));
+  const link = h("a", { href: ofEpisode(root.id), "aria-current": chosen.includes(root) ? "true" : null }, shortName(format.named(root)));
   const origin = root.trunk ? ` from turn ${format.whole(root.forked_at)}` : "";
   return h("li", {}, link, `${origin}: score ${format.known(root.score)} after ${format.plural(root.turns, "turn")}${root.hints ? `, with ${format.hinted(root)}` : ""}`,
     branches.length > 0 && h("ul", {}, branches.map((it) => tree(it, rest, chosen))));
@@ -187,8 +189,10 @@ function tree(root, rest, chosen) {
 const nameOf = (episode) => episode.id.split("~").at(-1);
 
 const NUMBERS = { 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight" };
-const reached = (it) => `${it.id} reached ${format.known(it.score)} in ${it.turns} turns${it.hints ? ` with ${format.hinted(it)}` : ""}`;
-const scoreLine = (it) => rising([[...it.scores.map(([turn]) => turn), it.turns], [...it.scores.map(([, score]) => score), it.score]]);
+const reached = (it) => `${format.named(it)} reached ${format.known(it.score)} in ${it.turns} turns${it.hints ? ` with ${format.hinted(it)}` : ""}`;
+const line = (points, turns, last = points.at(-1)?.[1] ?? null) => rising([[...points.map(([turn]) => turn), turns], [...points.map(([, value]) => value), last]]);
+const scoreLine = (it) => line(it.scores, it.turns, it.score);
+const progressLine = (it) => line(it.progress ?? [], it.turns);
 const turnOf = ({ cells }) => (cells[0] ?? cells[1]).turn;
 const marked = (parts) => parts.map(([text, differs]) => (differs ? h("mark", {}, text) : text));
 

@@ -3,16 +3,16 @@
 import { ofExperiments, ofIndex } from "../address.js";
 import { readCurves, readIndex } from "../data.js";
 import { MODE } from "../server.js";
-import { bdi, fill, h } from "../dom.js";
+import { bdi, fill, h, shortName } from "../dom.js";
 import { FilterField } from "../filter_field.js";
 import * as format from "../format.js";
 import { LinesChart, linesOf, MOST_LINES, swatch } from "../drawing/lines.js";
 
 const GROUPINGS = [["model", "Model"], ["variant", "Variant"], ["seed", "Seed"]];
-const FIGURES = [["score", "Score"], ["share", "Share of the maximum"], ["best_score", "Best score"], ["tokens", "Tokens"], ["cost", "Cost"], ["seconds", "Time"]];
-const STEPS = ["score", "share", "best_score"]; // a value holds until the next
-const UNITS = { score: "Score after each turn", share: "Score after each turn, in percent of the story’s maximum", best_score: "Highest score so far", tokens: "Tokens used so far", cost: "Dollars spent so far", seconds: "Seconds taken so far" };
-const COLUMNS = [["score", "Score", format.tenths], ["share", "Of the maximum", (it) => `${format.tenths(it)} %`], ["best_score", "Best score", format.tenths], ["tokens", "Tokens a turn", format.short],
+const FIGURES = [["score", "Score"], ["share", "Share of the maximum"], ["progress", "Share of the achievements"], ["best_score", "Best score"], ["tokens", "Tokens"], ["cost", "Cost"], ["seconds", "Time"]];
+const STEPS = ["score", "share", "progress", "best_score"]; // a value holds until the next
+const UNITS = { score: "Score after each turn", share: "Score after each turn, in percent of the story’s maximum", progress: "Achievements earned so far, in percent of those known for the story", best_score: "Highest score so far", tokens: "Tokens used so far", cost: "Dollars spent so far", seconds: "Seconds taken so far" };
+const COLUMNS = [["score", "Score", format.tenths], ["share", "Of the maximum", (it) => `${format.tenths(it)} %`], ["progress", "Achievements", (it) => `${format.tenths(it)} %`], ["best_score", "Best score", format.tenths], ["tokens", "Tokens a turn", format.short],
   ["cost", "Cost a turn", format.money], ["seconds", "Time a turn", format.duration]];
 const TYPING = 300; // milliseconds after which what was typed is asked for
 
@@ -141,7 +141,7 @@ export class ExperimentsPage {
     return h("table", { class: "sums" },
       h("thead", {}, h("tr", {}, heads.map((name, i) => h("th", { scope: "col", class: i > 0 && "number" }, name)))),
       h("tbody", {}, groups.map((group, i) => h("tr", {},
-        h("th", { scope: "row" }, swatch(numbers[i]), this.by === "model" ? h("a", { href: ofIndex({ filter: `model:"${group.name}"` }) }, bdi(group.name)) : bdi(group.name),
+        h("th", { scope: "row" }, swatch(numbers[i]), this.by === "model" ? h("a", { href: ofIndex({ filter: `model:"${group.name}"` }) }, shortName(group.name)) : shortName(group.name),
           group.hinted > 0 && h("span", { class: "fine hinted" }, ` ${group.hinted} of ${group.episodes} with hints by a person`)),
         [group.episodes, group.seeds].map((it) => h("td", { class: "number" }, whole(it))),
         COLUMNS.map(([name, , show]) => h("td", { class: "number" }, estimate(group.figures[name], show)))))));

@@ -3,7 +3,7 @@
 import { ofComparison, ofEpisode, ofExperiments, ofIndex, ofSearch } from "../address.js";
 import { deleteEpisodes, readPartOfIndex, sizeOf, writeNote } from "../data.js";
 import { MODE } from "../server.js";
-import { announce, bdi, fill, h, keepingFocus } from "../dom.js";
+import { announce, bdi, fill, h, keepingFocus, shortName } from "../dom.js";
 import { FilterField } from "../filter_field.js";
 import { keep, kept } from "../kept.js";
 import { tagList } from "../episode/notes.js";
@@ -35,7 +35,7 @@ const COLUMNS = [
 function episodeCell(it) {
   const more = [it.group, it.parts_off?.length > 0 && `without ${it.parts_off.join(", ")}`, it.note].filter(Boolean);
   return h("div", { class: "one-line", title: [it.name && it.id, format.moment(it.started), ...more].filter(Boolean).join(" · ") },
-    h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, bdi(format.named(it))),
+    h("a", { href: ofEpisode(it.id), class: "episode-link", "data-focus": `open ${it.id}` }, shortName(format.named(it))),
     tagList(it.tags?.filter((tag) => tag !== ARCHIVED)), more.length > 0 && h("span", { class: "fine note" }, bdi(more.join(" · "))));
 }
 
@@ -328,7 +328,7 @@ function groupRow(group) {
   const [middle, low, high] = [median, q1, q3].map((it) => (group.score ? format.tenths(it) : format.known(null)));
   const cells = [["Episodes", group.hinted ? `${group.episodes}, ${group.hinted} with hints` : group.episodes], ["Median score", middle], ["Quartiles", group.score ? `${low} – ${high}` : low], ["Best", format.known(best)],
     ["Turns", format.whole(group.turns)], ["Tokens", format.short(group.tokens)], ["Cost", format.money(group.cost)]];
-  return h("tr", { role: "row" }, h("th", { role: "rowheader", scope: "row" }, bdi(group.name)),
+  return h("tr", { role: "row" }, h("th", { role: "rowheader", scope: "row" }, shortName(group.name)),
     cells.map(([label, text]) => h("td", { role: "cell", class: "number", "data-label": label }, text)));
 }
 

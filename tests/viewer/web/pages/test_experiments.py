@@ -155,7 +155,13 @@ def test_several_episodes_are_compared_from_where_they_part(window: Page, workdi
     page = at(window, "#/")
     for name in ("birch-5", "cedar-5", "parted"):
         page.get_by_label(f"Compare {name}").check()
+    Notes(workdir / "episodes" / "cedar-5").write(
+        None, "", [], "A long name that somebody gave to this episode"
+    )
     page.get_by_role("button", name="Compare 3").click()
+    expect(page.locator(".sums thead")).to_contain_text("A long name that s…")
+    page.get_by_label("Show").select_option("Share of the achievements")
+    expect(page.locator(".compare .plot")).to_have_attribute("data-lines", "3")
     expect(page.locator(".compare .plot")).to_have_attribute("data-lines", "3")
     with page.expect_response(lambda it: it.url.endswith("parted/spent.json")) as spent:
         page.get_by_label("Show").select_option("Tokens used")
