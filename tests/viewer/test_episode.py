@@ -125,7 +125,7 @@ def test_the_progress_line_has_the_share_of_the_achievements_as_evaluations_coun
     file = shipped()[next(it for it in log_of(folder) if "story_sha256" in it)["story_sha256"]]
     figures = EpisodeFigures.read(folder, Achievements.read(file))
     assert line[0] == (0, 0.0)
-    assert len(line) > 2, "the recorded commands earn some"
+    assert len(line) > 1, "the recorded commands earn one"
     for turn, share in line:
         assert share == round(figures.progress_at(turn) or 0, 1)
     assert line[-1][1] == round(figures.progress_at(TURNS) or 0, 1)

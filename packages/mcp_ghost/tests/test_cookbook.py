@@ -23,21 +23,21 @@ USED = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 PRINTS: dict[str, tuple[list[Reply | str], str]] = {
     "Let a model call your functions": ([STOCK, "No, there are two."], "No, there are two.\n"),
     "Get the answer as a type": ([json.dumps({"answer": ITEMS})], "3 items\n"),
-    "Use the servers that you have, for reading only": (
+    "Use your MCP servers, but only to read": (
         [tool_reply([("mcp_ghost.notes.read_all", {})]), "The milk is gone."],
         "The milk is gone.\n",
     ),
-    "Ask before anything is changed": (
+    "Ask before a tool changes anything": (
         [DELETE, "It stays."],
         "not executed: the user refused this call: the user said no - It stays.\n",
     ),
-    "Set limits, and see what went wrong": (
+    "Set limits and list errors": (
         [error_reply(400, "No jokes today.")],
         "answered with status 400: No jokes today.",
     ),
-    "Show the words as they come": (["Once upon a time."], "Once upon a time."),
-    "Continue a conversation on another day": (["Hello, Ada.", "Ada."], "Hello, Ada.\nAda.\n"),
-    "Ask many questions at once": (["Lima", "Lima"], "['Lima', 'Lima']\n"),
+    "Stream the answer": (["Once upon a time."], "Once upon a time."),
+    "Continue a conversation later": (["Hello, Ada.", "Ada."], "Hello, Ada.\nAda.\n"),
+    "Ask several questions in parallel": (["Lima", "Lima"], "['Lima', 'Lima']\n"),
     "Compare two models": (
         [content_reply("391", usage=USED)] * 2,
         "gpt-6-luna 391 10 tokens\ngpt-6.2-sol 391 10 tokens\n",
