@@ -104,7 +104,7 @@ def _sentences(turn: TurnRecord, said: set[str]) -> list[Achievement]:
         hashes = sentence_hashes(sentence) - said
         if len(normalised(sentence).split()) >= _LEAST_WORDS and len(hashes) == 1:
             said |= sentence_hashes(turn.response)
-            return [Achievement(f"sentence-{turn.turn}", "sentence", hashes.pop())]
+            return [Achievement(f"sentence-{turn.turn}", "sentence", next(iter(hashes)))]
     return []
 
 
