@@ -25,6 +25,7 @@ _MARK = re.compile(r"\n\[cut here: \d+ of (\d+) characters left out\]\Z")
 _FENCE = re.compile(r"```\w*\n(.*)```", re.DOTALL)
 _MAX_DEPTH = 50
 _KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
+_KNOWN_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _NO_MESSAGE = "The tool reported an error without a message."
 
 
@@ -62,10 +63,10 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
     clients, are left out; what else they say stands before it. Since 2026-07-28 that content may
     be any JSON value.
     """
-    blocks = raw.get("content", [])
-    structured = raw.get("structuredContent")
-    if not isinstance(blocks, list):
-        return ToolCallResult(None, True, "The server answered with a malformed result.")
+    content = raw.get("content")
+    blocks = content if isinstance(content, list) else [] if content is None else [content]
+    # "toolResult": of revision 2024-10-07, CompatibilityCallToolResultSchema in the TypeScript SDK.
+    structured = raw.get("structuredContent", raw.get("toolResult"))
     if raw.get("isError"):
         message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
         # Text blocks are the message itself: repeating them as content would cost tokens twice.
@@ -249,9 +250,11 @@ def _block(block: object) -> object:
     """A content block as text, an image or a sound, a resource with its text, or else a stub."""
     if not isinstance(block, Mapping) or is_media(block):
         return block
-    if _is_text(block):
-        return block["text"]
+    if block.get("type") == "text" and "text" in block:
+        return block["text"] if block["text"] is not None else ""
     resource = block.get("resource")
+    if block.get("type") not in _KNOWN_BLOCKS and not {"text", "data", "blob", "uri"} & {*block}:
+        return dict(block)  # of a server's own kind
     source = resource if isinstance(resource, Mapping) else block
     stub = {"type": block.get("type", "unknown")}
     stub |= {key: source[key] for key in _KEPT_OF_RESOURCES if key in source}

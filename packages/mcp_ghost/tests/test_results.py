@@ -216,9 +216,28 @@ def test_a_reported_error_is_its_text_once() -> None:
     assert twice == ToolCallResult(None, True, '{"code": 3}')
 
 
-@pytest.mark.parametrize("content", ["x", {"type": "text", "text": "x"}, 1])
-def test_malformed_results_are_errors(content: object) -> None:
-    assert result_from_mcp({"content": content}).is_error
+@pytest.mark.parametrize(
+    ("sent", "content"),
+    [
+        ({"content": "x"}, "x"),
+        ({"content": {"type": "text", "text": "x"}}, "x"),
+        ({"content": ["x", {"text": "y"}]}, ["x", {"type": "unknown", "text": "y"}]),
+        ({"content": 1}, 1),
+        ({"content": None}, ""),
+        ({}, ""),
+        ({"content": [{"type": "text", "text": None}]}, ""),
+        ({"content": [{"type": "text", "text": 5}]}, 5),
+        ({"content": [{"type": "text", "text": {"a": 1}}]}, {"a": 1}),
+        ({"content": [{"type": "json", "json": {"a": 1}}]}, {"type": "json", "json": {"a": 1}}),
+        ({"content": [{"a": 1}]}, {"a": 1}),
+        ({"toolResult": {"a": 1}}, {"a": 1}),
+        ({"content": None, "structuredContent": [1]}, [1]),
+    ],
+)
+def test_what_is_no_list_of_the_protocols_blocks_is_kept(
+    sent: dict[str, Any], content: object
+) -> None:
+    assert result_from_mcp(sent) == ToolCallResult(content)
 
 
 @given(st.text(max_size=60), st.integers(1, 40))

@@ -123,12 +123,9 @@ def refuse_generic(arguments: JSONObject, id_: int) -> None:
     send(id=id_, error={"code": -32000, "message": "backend unavailable"})
 
 
-def bad_result(arguments: JSONObject, id_: int) -> JSONObject:
-    return {"content": "not a list"}
-
-
 def bad_reply(arguments: JSONObject, id_: int) -> None:
-    send(id=id_, result=["not", "an", "object"])
+    sys.stdout.write(f'{{"jsonrpc": "2.0", "id": {id_}, "result": {{,}}}}\n')
+    sys.stdout.flush()
 
 
 def rich(arguments: JSONObject, id_: int) -> JSONObject:
@@ -172,7 +169,6 @@ TOOLS = {
         fail,
         refuse,
         refuse_generic,
-        bad_result,
         bad_reply,
         rich,
         structured,

@@ -97,11 +97,11 @@ class _Tools:
             self._warn(
                 "Skipping the tool %.200r: it runs only as a task, which is not supported", name
             )
-        elif TOO_DEEP in (written := json.dumps(entry, ensure_ascii=False)):
+        elif TOO_DEEP in (written := json.dumps(tool_schema(entry), ensure_ascii=False)):
             self._warn("Skipping the tool %.200r: its schema is nested too deeply", name)
         elif seen(written) != written:
             self._warn("Skipping the tool %.200r: its names have characters that none sees", name)
-        elif (size := len(json.dumps(entry))) > MOST_TOOL_CHARACTERS:
+        elif (size := len(json.dumps(tool_schema(entry)))) > MOST_TOOL_CHARACTERS:
             limit = f"more than {MOST_TOOL_CHARACTERS:,}"
             self._warn(
                 "Skipping the tool %.200r: as JSON it has %d characters, %s", name, size, limit

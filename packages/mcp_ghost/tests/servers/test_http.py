@@ -159,6 +159,10 @@ def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable() 
         ("status:200: {}", "The server sent a malformed reply"),  # as text/html
         ('status:422:{"error": {"code": "E7", "message": "full"}}', "full (E7)"),
         ('status:200:{"id": null, "error": {"code": -32603, "message": "no"}}', "no"),
+        (
+            'status:422:{"error": {"code": 5, "message": "no", "data": {"at": "x"}}}',
+            'no ({"at": "x"})',
+        ),
         ("garbled", "The server sent a malformed reply"),
     ],
 )
@@ -187,6 +191,12 @@ def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
         ("status:400:Bad Request: Server not initialized", "it no longer knows", False),
         ("status:410:", "it no longer knows this session", False),
         ("status:422:unknown session", "it no longer knows this session", False),
+        ("status:401:Unauthorized: Session not found", "it no longer knows this session", False),
+        (
+            'status:200:{"error": {"code": -32001, "message": "Session not found"}}',
+            "it no longer knows this session",
+            False,
+        ),
     ],
 )
 def test_a_lost_connection_is_known_at_once_and_for_later_calls(

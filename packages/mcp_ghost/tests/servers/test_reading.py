@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
-from mcp.types import INTERNAL_ERROR, JSONRPCError, JSONRPCResponse
+from mcp.types import INTERNAL_ERROR, InitializeResult, JSONRPCError, JSONRPCResponse
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from mcp_ghost.results import result_from_mcp
 from mcp_ghost.servers.protocol.events import readable_events
-from mcp_ghost.servers.protocol.lenient import TOO_DEEP
+from mcp_ghost.servers.protocol.lenient import BARE, TOO_DEEP, readable
 from mcp_ghost.servers.protocol.reading import MOST_LEVELS, mended, read, shallow
 
 TEXTS = [
@@ -83,6 +86,76 @@ def test_what_is_right_stays_as_it_is() -> None:
         b'"error" \\ud83d\\ude00',
     ):
         assert mended(line) == line
+
+
+RESULT = b'"result": {"content": []}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc": "2.0", "id": 7.0, %b}' % RESULT,
+        b'{"id": 7, %b}' % RESULT,
+        b'[{"jsonrpc": "2.0", "id": 7, %b}]' % RESULT,
+        b'[{"jsonrpc": "2.0", "method": "x"}, {"jsonrpc": "2.0", "id": 7, %b}]' % RESULT,
+        b'{"jsonrpc": "2.0", "id": 7, "result": []}',
+        b'{"jsonrpc": "2.0", "result": null, "id": 7, "error": null}',
+        b'{"jsonrpc": "2.0", "id": 7, "result": "done"}',
+    ],
+)
+async def test_an_answer_that_is_not_quite_one_is_read(line: bytes) -> None:
+    message = read(line).message
+    assert isinstance(message, JSONRPCResponse)
+    assert (type(message.id), message.id) == (int, 7)
+    sent = pieces(b"data: %b\n" % line)  # also where the stream ends without a blank line
+    (event,) = [it async for it in readable_events(sent, 1000, is_answer=True)]
+    assert json.loads(event.partition(b"data: ")[2])["id"] == 7
+
+
+async def test_an_event_that_was_cut_off_is_left_to_be_asked_for_again() -> None:
+    sent = pieces(b'id: 7\ndata: {"jsonrpc": "2.0", "id": 7, "resu')
+    assert [it async for it in readable_events(sent, 1000, is_answer=True)] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "bare", "found"),
+    [
+        ("tools/list", [{"name": "x"}], ["x"]),
+        ("tools/list", None, []),
+        ("tools/call", "done", "done"),
+        ("tools/call", [{"type": "text", "text": "done"}], "done"),
+        ("tools/call", None, ""),
+        ("ping", [], None),
+    ],
+)
+def test_a_result_that_is_no_object_is_taken_for_what_it_should_hold(
+    method: str, bare: object, found: object
+) -> None:
+    result = readable(method, {BARE: bare})
+    if method == "tools/list":
+        assert [tool["name"] for tool in result["tools"]] == found
+    elif method == "tools/call":
+        assert result_from_mcp(result["_meta"]["mcp_ghost/as-sent"]).content == found
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"capabilities": [], "serverInfo": {"name": "x"}},  # PHP's {}
+        {"capabilities": {"tools": [], "logging": []}, "serverInfo": {"name": "x", "version": 1.5}},
+        {"capabilities": {"tools": True, "experimental": {"x": True}}, "instructions": ["x"]},
+        {"capabilities": None, "serverInfo": None, "instructions": None},
+        {},
+    ],
+)
+@pytest.mark.parametrize("version", ["2024-10-07", "2025-06-18"])
+def test_a_greeting_that_is_not_quite_one_is_read(sent: dict[str, Any], version: str) -> None:
+    read = InitializeResult.model_validate(
+        readable("initialize", {"protocolVersion": version, **sent})
+    )
+    assert read.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+    assert read.capabilities.tools is not None
+    assert read.instructions is None
 
 
 def test_what_is_nested_too_deeply_is_replaced_and_the_rest_stays() -> None:

@@ -131,8 +131,7 @@ def test_a_server_without_tools_can_be_opened() -> None:
         ("fail", "the lamp is broken"),
         ("refuse", "arguments are wrong"),
         ("refuse_generic", "backend unavailable"),
-        ("bad_result", "The server answered with a malformed result."),
-        ("bad_reply", "The server sent a malformed reply"),
+        ("bad_reply", "The server sent a malformed reply: key must be a string"),
     ],
 )
 def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(

@@ -62,7 +62,15 @@ _NOT_HANDLED = frozenset({401, 403, 405, 406, 411, 413, 414, 415, 417, 421, 426,
 """Statuses that refuse a request as such, before it is handled: RFC 9110, 15.5, and RFC 6585. Not
 so 503, which gateways send for a connection that broke, too."""
 _OF_A_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
-"""What servers say of a session that they do not know, with a status other than 404."""
+"""What servers say of a session that they do not know, with a status other than 404; with 401 those
+of the Rust SDK, https://github.com/modelcontextprotocol/rust-sdk/issues/689."""
+_IS_LOST = re.compile(
+    rb'\s*\{(?=.{0,200}"code":\s*-32001\b)(?=.{0,200}"message":\s*"[^"]*\bsession\b)'
+    rb'(?!.*"result")',
+    re.DOTALL | re.IGNORECASE,
+)
+"""The error of the TypeScript SDK for that, where a server answers with status 200."""
+_LOST = "it no longer knows this session; perhaps it was restarted"
 _ANSWERS_NOBODY = re.compile(rb'\s*\{(?=.{0,200}"id":\s*null\b)(?=.*"error":\s*\{)', re.DOTALL)
 """An error that a server sends for a request that it did not read well enough."""
 _CHALLENGE = "www-authenticate"
@@ -336,6 +344,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self.broke(error)
             return _error_response(503, INTERNAL_ERROR, self.fault or "")
         content = mended(content)
+        if _SESSION_ID in request.headers and _IS_LOST.match(content):
+            self.end(_LOST)
+            return _not_made(404, _LOST)
         if request.method == "POST" and _ANSWERS_NOBODY.match(content):  # but for this request
             code, message, data = _error_in(content.decode())
             return _error_response(502, INTERNAL_ERROR if code is None else code, message, data)
@@ -355,10 +366,11 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self._advice = _SIGN_IN
         # 404 by the specification; widely copied example servers answer 400.
         lost = status in (404, 410) or (
-            status in (400, 409, 422) and _OF_A_SESSION.search(message) is not None
+            status in (400, 401, 409, 422) and _OF_A_SESSION.search(message) is not None
         )
         if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
-            self.end("it no longer knows this session; perhaps it was restarted")
+            self.end(_LOST)
+            status = 404  # nobody has to sign in
         if lost or status in _NOT_HANDLED:
             data = data or {NOT_MADE: True}
         words = self.redact(message)[:_EXCERPT].rstrip(". ") or HTTPStatus(status).phrase

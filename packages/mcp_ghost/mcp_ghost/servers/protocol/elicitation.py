@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_ghost.redact import redact
+from mcp_ghost.results import as_text, cap
+from mcp_ghost.servers.protocol.lenient import NOT_MADE
 
 if TYPE_CHECKING:
     from mcp import MCPError as ProtocolError
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from mcp.types import ElicitRequestParams, ElicitResult
 
 _NEEDS_A_PAGE = -32042
+_MOST_DATA = 1000
+"""Characters of what an error says beside its message."""
 _logger = logging.getLogger(__name__)
 
 Elicit: TypeAlias = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
@@ -106,8 +110,12 @@ def defaults(schema: dict[str, Any]) -> dict[str, Any]:
 
 def refusal(error: ProtocolError) -> str:
     """What to tell of an error; a page that the user should open first is named."""
-    pages = error.error.data.get("elicitations") if isinstance(error.error.data, dict) else None
+    data = error.error.data
+    pages = data.get("elicitations") if isinstance(data, dict) else None
     if error.error.code != _NEEDS_A_PAGE or not isinstance(pages, list):
-        return str(error)
+        more = as_text(data) if data and data != {NOT_MADE: True} else ""
+        return (
+            f"{error} ({cap(more, _MOST_DATA)})" if more and more not in str(error) else str(error)
+        )
     urls = [str(page["url"]) for page in pages if isinstance(page, dict) and "url" in page]
     return f"{error} (the user has to open this page first: {', '.join(urls)})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import suppress
 
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
@@ -62,6 +63,9 @@ async def readable_events(
             del pending[:-EDGE]
             if skipped > MOST_SKIPPED:
                 raise TooLongEventError
+    with suppress(UnreadableError):  # else it was cut off, and may be asked for again
+        if (data := _data(bytes(pending))) and not head and read(data):
+            yield _readable(bytes(pending) + b"\n\n", most_bytes, is_answer)
 
 
 def _too_long(event: bytes, most_bytes: int, is_answer: bool) -> bytes:

@@ -26,14 +26,24 @@ NOT_MADE = "mcp_ghost/not-made"
 """In the data of an error: the request was refused, or not sent, so that nothing came of it."""
 TOO_DEEP = "mcp_ghost/too-deep"
 """Stands for what was nested too deeply to be read."""
+BARE = "mcp_ghost/bare"
+"""Holds a result that is not an object."""
 _AS_SENT = "mcp_ghost/as-sent"
 _LONGEST_TTL = 10**12
 """Milliseconds; what is said to hold longer holds for ever, which 0 stands for."""
 _READ_STRICTLY = frozenset({"$schema", "type", "properties", "required"})
+_OLDEST_VERSION = "2024-11-05"
+"""What the SDK speaks to servers of 2024-10-07, which differs in nothing that is used here."""
 
 
 def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
     """The result of a request ``method`` as the SDK can read it."""
+    if BARE in result:
+        bare = result[BARE]
+        name = "tools" if method == "tools/list" else "content"
+        result = {} if bare is None else {name: bare}
+    if method == "initialize":
+        return _greeting(result)
     if method == "tools/list":
         return _listing(result)
     if method == "tools/call" and result.get("resultType", "complete") == "complete":
@@ -44,8 +54,6 @@ def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
             "resultType": "complete",
             "_meta": {_AS_SENT: result},
         }
-    if not isinstance(result.get("instructions", ""), str):
-        return {name: value for name, value in result.items() if name != "instructions"}
     return result
 
 
@@ -56,6 +64,22 @@ def as_sent(read: Tool | CallToolResult) -> dict[str, Any]:
         return read.model_dump(mode="json", by_alias=True, exclude_none=True)
     sent: dict[str, Any] = meta[_AS_SENT]
     return sent
+
+
+def _greeting(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What is used of the answer to ``initialize``, whatever else it holds or lacks."""
+    able, info = result.get("capabilities"), result.get("serverInfo")
+    tools = able.get("tools") if isinstance(able, Mapping) else None
+    changes = isinstance(tools, Mapping) and tools.get("listChanged") is True
+    known = info.items() if isinstance(info, Mapping) else ()
+    said = {name: str(it) for name, it in known if isinstance(it, str | int | float)}
+    version, instructions = result.get("protocolVersion"), result.get("instructions")
+    return {
+        "protocolVersion": _OLDEST_VERSION if version == "2024-10-07" else version,
+        "capabilities": {"tools": {"listChanged": changes}},
+        "serverInfo": {"name": "", "version": "", **said},
+        **({"instructions": instructions} if isinstance(instructions, str) else {}),
+    }
 
 
 def _listing(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from mcp_ghost.servers.protocol.lenient import TOO_DEEP
+from mcp_ghost.servers.protocol.lenient import BARE, TOO_DEEP
 
 MOST_VALUES = 100_000
 """In one message. Each takes up to 200 bytes of memory, and time in which nothing else runs: a
@@ -34,6 +34,8 @@ _REASON = re.compile(r"Invalid JSON: (.{1,100}?)(?: at line \d+ column \d+)? \[t
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 """Any escape; half a surrogate is the group."""
+_ODD = re.compile(rb'"error"|"result"\s*:\s*[^{\s]|"id"\s*:\s*-?\d+\.|\A\s*\[')
+"""What may stand in a message that the SDK does not read as it is; texts escape the quotes."""
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\\x00-\x1f]{1,100}")'
 _ANSWER = rb'"(?:result|error)"\s*:'
@@ -62,10 +64,11 @@ def read(message: bytes) -> SessionMessage:
 
 
 def mended(message: bytes) -> bytes:
-    """``message`` as the SDK can read it, where a server nests too deeply or makes up its errors.
+    """``message`` as the SDK can read it, where a server is not strict about the protocol.
 
     Half a surrogate, and what is not UTF-8, becomes U+FFFD. An error gets a number as its code; its
-    words stay.
+    words stay. A result that is no object becomes one, an id such as 1.0 a whole number. The only
+    answer in a batch, which 2025-03-26 has, stands for the batch; "jsonrpc" may be missing.
     """
     if not message.isascii():
         message = message.decode("utf-8-sig", errors="replace").encode()
@@ -73,19 +76,30 @@ def mended(message: bytes) -> bytes:
         message = _ESCAPE.sub(lambda it: rb"\ufffd" if it[1] else it[0], message)
     if b'"tools"' in message:
         message = shallow(message)
-    if b'"error"' not in message:
+    if not _ODD.search(message) and b'"jsonrpc"' in message:
         return message
     try:
-        body = json.loads(message)
+        sent = json.loads(message)
     except (ValueError, RecursionError):
         return message
-    error = body.get("error") if isinstance(body, dict) else None
-    if error is None or body.get("result") is not None:
+    answers = [it for it in (sent if isinstance(sent, list) else [sent]) if _is_answer(it)]
+    if len(answers) != 1:
         return message
-    known = error if isinstance(error, dict) else {}
-    if type(known.get("code")) is int and isinstance(known.get("message"), str):
-        return message
-    return json.dumps({**body, "jsonrpc": "2.0", "error": error_of(error)}).encode()
+    body = {**answers[0], "jsonrpc": "2.0"}
+    error, result, id_ = body.get("error"), body.get("result"), body["id"]
+    if error is not None and result is None:
+        known = error if isinstance(error, dict) else {}
+        is_proper = type(known.get("code")) is int and isinstance(known.get("message"), str)
+        body["error"] = error if is_proper else error_of(error)
+    elif not isinstance(result, dict):
+        body["result"] = {BARE: result}
+    if isinstance(id_, float) and id_.is_integer():
+        body["id"] = int(id_)
+    return json.dumps(body).encode()
+
+
+def _is_answer(message: object) -> bool:
+    return isinstance(message, dict) and "id" in message and bool({"result", "error"} & {*message})
 
 
 def shallow(message: bytes) -> bytes:
