@@ -130,6 +130,33 @@ env_http_headers = { "X-Language" = "LANG_OF_GAME" }
 enabled = false
 """
 
+COPILOT_CLI = """{
+  "mcpServers": {
+    "local": {
+      "type": "local", "command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "t0ken"},
+      "tools": ["echo", "fail"]
+    },
+    "remote": {
+      "type": "http", "url": "https://remote.example/mcp",
+      "headers": {"Authorization": "Bearer t0ken"}, "tools": ["*"]
+    }
+  }
+}"""
+OPENCODE = """{
+  "$schema": "https://opencode.ai/config.json",
+  "mcp": {
+    "local": {
+      "type": "local", "command": ["/opt/serve", "/srv/notes"],
+      "environment": {"TOKEN": "{env:MY_TOKEN}"}, "enabled": true, "timeout": 5000
+    },
+    "remote": {
+      "type": "remote", "url": "https://remote.example/mcp", "oauth": false,
+      "headers": {"Authorization": "Bearer {env:MY_TOKEN}"},
+    },
+    "off": {"type": "remote", "enabled": false, "url": "https://remote.example/mcp"}
+  }
+}"""
+
 
 class Example(NamedTuple):
     """A program's file in a project, and what comes of it."""
@@ -163,4 +190,6 @@ EXAMPLES = {
         not_offered=("die", "fail"),
         headers={"authorization": "Bearer t0ken", "x-region": "eu", "x-language": "en"},
     ),
+    "GitHub Copilot CLI": Example("mcp-config.json", COPILOT_CLI, not_offered=("die",)),
+    "OpenCode": Example("opencode.json", OPENCODE),
 }

@@ -39,7 +39,13 @@ class Translated(NamedTuple):
     """Our key -> the one that was used."""
 
 
-_TRANSPORTS = {"stdio": "stdio", "sse": "sse", "streamablehttp": "streamable-http"}
+_TRANSPORTS = {
+    "stdio": "stdio",
+    "local": "stdio",
+    "sse": "sse",
+    "streamablehttp": "streamable-http",
+    "remote": None,  # OpenCode tries one after the other
+}
 _OAUTH_KEYS = {
     "CLIENT_ID": "client_id",
     "CLIENT_SECRET": "client_secret",
@@ -56,7 +62,8 @@ _OAUTH_WITHOUT_EFFECT = (
 def _transport(value: object) -> object:
     """Programs spell streamable HTTP in many ways: "streamable_http", "httpStream", "https"."""
     plain = re.sub("[-_ ]", "", value).lower() if isinstance(value, str) else ""
-    return _TRANSPORTS.get(plain) or ("http" if re.search("http|^stream", plain) else value)
+    other = "http" if re.search("http|^stream", plain) else value
+    return _TRANSPORTS.get(plain, other)
 
 
 def _oauth(value: object) -> object:
@@ -87,6 +94,11 @@ def _names(value: object) -> object:
     if not isinstance(value, list):
         return value
     return [it.get("name", it) if isinstance(it, Mapping) else it for it in value]
+
+
+def _chosen(value: object) -> object:
+    """Copilot's names of tools, or "*" for all; Codex has an object there, about approval."""
+    return None if value == ["*"] or isinstance(value, Mapping) else value
 
 
 def _references(value: object) -> object:
@@ -160,8 +172,17 @@ DIALECTS = (
         },
         (
             *("startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required"),
-            *("oauth_resource", "default_tools_approval_mode", "tools"),
+            *("oauth_resource", "default_tools_approval_mode"),
         ),
+    ),
+    # https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
+    Dialect("GitHub Copilot CLI", "mcpServers", {"tools": Key("include_tools", _chosen)}),
+    Dialect(  # https://opencode.ai/docs/mcp-servers
+        "OpenCode",
+        "mcp",
+        {"environment": Key("env"), "enabled": Key("disabled", _not), "oauth": _OAUTH},
+        ("timeout",),
+        trailing_commas=True,
     ),
 )
 """As each program documents it; how values refer to variables is in ``variables.py``."""
@@ -187,7 +208,8 @@ def takes_trailing_commas(document: object) -> bool:
 
 def _held(document: object, holder: str) -> Mapping[str, Any] | None:
     found = document
-    for part in holder.split("."):
+    whole = isinstance(document, Mapping) and holder in document  # settings.json takes both forms
+    for part in [holder] if whole else holder.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else None
 
@@ -197,7 +219,7 @@ def translated(entry: Mapping[str, Any]) -> Translated:
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     # Ours first: whoever has another one too meant that ("httpUrl" beside a "url" for SSE).
-    for name, given in sorted(entry.items(), key=lambda item: item[0] in KEYS):
+    for name, given in sorted(_flat(entry).items(), key=lambda item: item[0] in KEYS):
         key = KEYS.get(name) or Key(str(name))
         # JSON has no place for comments, so people write "_comment", "//" and "$schema".
         says_nothing = name in _WITHOUT_EFFECT or str(name).startswith(("_", "$", "//"))
@@ -209,3 +231,14 @@ def translated(entry: Mapping[str, Any]) -> Translated:
             value = {**before, **value}
         fields[key.ours], names[key.ours] = value, name
     return Translated(fields, names)
+
+
+def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``entry`` with the parts of its command: OpenCode writes a list, Zed once had an object."""
+    command, args = entry.get("command"), entry.get("args")
+    if isinstance(command, list) and command:
+        more = args if isinstance(args, list) else []
+        return {**entry, "command": command[0], "args": [*command[1:], *more]}
+    if isinstance(command, Mapping):
+        return {**entry, **command, "command": command.get("path")}
+    return entry
