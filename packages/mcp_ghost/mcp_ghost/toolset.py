@@ -14,6 +14,7 @@ from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.messages import ToolSchema
 from mcp_ghost.results import ToolCallResult
 
+_JSON_BEGINS = ("[", "{", "-", "true", "false", *"0123456789")
 Hints: TypeAlias = Mapping[str, Any]
 """What a tool says of its effects: ``readOnlyHint`` and its like."""
 
@@ -88,10 +89,55 @@ class Tool:
         """Whether it says that two equal calls of it do no more than one."""
         return self.is_read_only or self.hints.get("idempotentHint") is True
 
+    def fitted(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """``arguments``, with lists, objects and numbers in place of texts that are their JSON.
+
+        Only where the schema refuses the text and takes what it says: models write so, see
+        https://github.com/anthropics/claude-code/issues/59227.
+        """
+        schema = self.schema["function"].get("parameters") or {}
+        known = schema.get("properties")
+        known = known if isinstance(known, Mapping) else {}
+        read = {name: _value(it) for name, it in arguments.items() if name in known}
+        read = {name: it for name, it in read.items() if it is not None}
+        if not read:
+            return arguments
+        shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+        forms = {name: {"properties": {name: known[name]}, **shared} for name in read}
+        return arguments | {
+            name: it
+            for name, it in read.items()
+            if _takes(forms[name], {name: it}) and not _takes(forms[name], arguments)
+        }
+
     def fits(self, patterns: Iterable[str]) -> bool:
         """Whether one of ``patterns``, names or shell patterns, fits one of its names."""
         names = (self.name, self.own_name)
         return any(it == name or fnmatchcase(name, it) for it in patterns for name in names)
+
+
+def _value(text: object) -> Any:  # noqa: ANN401  any JSON
+    """The list, object, number or truth value that ``text`` is the JSON of; None for none."""
+    if not isinstance(text, str) or not text.strip().startswith(_JSON_BEGINS):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return None if isinstance(value, str) else value
+
+
+def _takes(schema: Mapping[str, Any], value: object) -> bool:
+    from jsonschema.validators import Draft202012Validator, extend  # few calls need them
+    from referencing import Registry
+
+    # Without what a server could make endless, and without asking the network for anything.
+    unbounded = dict.fromkeys(("pattern", "patternProperties"))
+    kind = extend(Draft202012Validator, unbounded)  # type: ignore[no-untyped-call]  # in typeshed
+    try:
+        return bool(kind(schema, registry=Registry()).is_valid(value))
+    except Exception:  # noqa: BLE001  a server's schema may have any fault
+        return False
 
 
 @dataclass(frozen=True)

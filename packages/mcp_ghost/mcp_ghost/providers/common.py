@@ -62,6 +62,8 @@ _STATUS = {
     "slow_down": 503,
     "vector_store_timeout": 504,
 }
+_LENIENT = json.JSONDecoder(strict=False)
+_BLANK = " \t\r\n\ufeff"
 _MOST_WRITTEN = 1000
 """Characters that are shown of a call which cannot be read."""
 
@@ -304,10 +306,35 @@ def tool_calls(said: Iterable[tuple[object, object, object]], names: ToolNames) 
         text = arguments
         if not isinstance(text, str):
             text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
-        text = names.decode_arguments(text) if text.strip() else "{}"
+        text = names.decode_arguments(_as_object(text))
         called = FunctionCall(names.decode(str(name or "")), text)
         calls[known] = ToolCall(known, "function", called)
     return [*calls.values()]
+
+
+def _as_object(written: str) -> str:
+    """The object that arguments say in a way of their own; what says none stays as it is.
+
+    No arguments may be nothing, null or, in PHP, []. Some servers write JSON into JSON, line breaks
+    as they are, or the object twice and "{}" before it, where a stream was put together wrongly.
+    """
+    if parsed_object(written) is not None:
+        return written
+    values: list[object] = []
+    text = written.strip(_BLANK)
+    try:
+        while text:
+            value, end = _LENIENT.raw_decode(text)
+            text = text[end:].lstrip(_BLANK)
+            values += [value] if value not in (None, [], {}, *values) else []
+    except (ValueError, RecursionError):
+        return written
+    if len(values) == 1 and isinstance(values[0], str):
+        inner = _as_object(values[0])
+        return inner if parsed_object(inner) is not None else written
+    value = values[0] if values else {}
+    is_one = len(values) < 2 and isinstance(value, dict)
+    return json.dumps(value, ensure_ascii=False) if is_one else written
 
 
 def state_of(message: Message, provider: str) -> list[JSONObject]:

@@ -323,7 +323,7 @@ def _said(entry: object) -> tuple[object, object, object]:
     """Id, name and arguments of a call."""
     call = entry if isinstance(entry, dict) else {}
     function = call.get("function")
-    function = function if isinstance(function, dict) else {}
+    function = function if isinstance(function, dict) else call
     return call.get("id"), function.get("name"), function.get("arguments")
 
 

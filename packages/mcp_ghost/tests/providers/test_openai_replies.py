@@ -80,7 +80,28 @@ def test_the_wire_name_is_decoded() -> None:
 
 @pytest.mark.parametrize(
     ("sent", "read"),
-    [(None, "{}"), ("", "{}"), ({"a": "é"}, '{"a": "é"}'), ("{broken", "{broken"), ([1], "[1]")],
+    [
+        (None, "{}"),
+        ("", "{}"),
+        ({"a": "é"}, '{"a": "é"}'),
+        ("{broken", "{broken"),
+        ([1], "[1]"),
+        ("null", "{}"),
+        ("[]", "{}"),
+        ([], "{}"),
+        (' {"a":1} ', ' {"a":1} '),
+        (r'"{\"a\": 1}"', '{"a": 1}'),
+        (r'"\"{}\""', "{}"),
+        ('"{}x"', '"{}x"'),
+        ('"a"', '"a"'),
+        ("0", "0"),
+        ('{"a": "b\nc"}', r'{"a": "b\nc"}'),
+        ('\ufeff{"a": 1}', '{"a": 1}'),
+        ('{"a": 1}{"a": 1}', '{"a": 1}'),
+        ('{}\n{"a": 1}', '{"a": 1}'),
+        ('{"a": 1}{"a": 2}', '{"a": 1}{"a": 2}'),
+        ("[" * 10_000, "[" * 10_000),
+    ],
 )
 def test_arguments_are_read_as_text(sent: Anything, read: str) -> None:
     calls = reply({"tool_calls": [call("a", sent)]}).tool_calls or []
