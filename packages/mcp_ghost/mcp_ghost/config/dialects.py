@@ -67,10 +67,10 @@ def _transport(value: object) -> object:
 
 
 def _oauth(value: object) -> object:
+    if value is False or (isinstance(value, Mapping) and value.get("enabled") is False):
+        return None
     if not isinstance(value, Mapping):
         return value
-    if value.get("enabled") is False:
-        return None
     found = {_OAUTH_KEYS.get(key, key): it for key, it in value.items()}
     if isinstance(scopes := found.get("scopes"), str):
         found["scopes"] = scopes.split()
