@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 
 import httpcore2
@@ -37,6 +38,7 @@ STARTED = re.compile(
 NAMES = frozenset({"CONFIG_PATH", "MCP_CONFIG_PATH"})
 TOGETHER = ("tests/viewer/web/pages/", "packages/mcp_ghost/tests/providers/test_sdk")
 """What shares one worker, and with it a browser, or the providers' SDKs: they start slowly."""
+NUMBERS = count()
 BY_HAND = ("network", "soak")
 """What runs only when it is asked for."""
 
@@ -150,6 +152,14 @@ def no_memory_of_servers() -> None:
     """What a server speaks is asked anew."""
     if revision := sys.modules.get("mcp_ghost.servers.protocol.revision"):
         revision._spoken.clear()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's, which goes through all folders there are to number the next."""
+    path = tmp_path_factory.getbasetemp() / f"test-{next(NUMBERS)}"
+    path.mkdir(mode=0o700)
+    return path
 
 
 @pytest.fixture(autouse=True)
