@@ -128,7 +128,7 @@ class MCPManager(GameTools):
         self.logger = logger or logging.getLogger(__name__)
         self.langfuse_client = langfuse_client
         self._left_out: list[str] = []
-        """Servers of the file that nobody chose; said with the first connection."""
+        """Configured servers that were not chosen; reported with the first connection."""
         chosen: dict[str, MCPServerConfig] = {}
         if config.mcp_enabled:
             _check_installation()

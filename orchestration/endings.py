@@ -58,7 +58,7 @@ class Endings(NamedTuple):
 
     @property
     def unenforceable_budget(self) -> str:
-        """Which budget cannot be watched, once the model has answered; empty where all can."""
+        """A warning that replies lack what a budget is measured in; empty otherwise."""
         config, usage = self.config, self.state.usage
         if config.max_cost_per_episode and not usage.cost:
             return f"max_cost_per_episode {_BLIND} no cost; max_tokens_per_episode can."

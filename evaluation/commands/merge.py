@@ -150,7 +150,7 @@ def _logs_of(folders: Sequence[Path], *, carried_over: bool) -> dict[Cell, Path]
     for folder in folders:
         here = {key: folder / key.place for key in cells_of(agreed_in(folder))}
         here = {key: log for key, log in here.items() if (log / EVENTS_FILE).is_file()}
-        for key in found.keys() & here.keys():
+        for key in sorted(found.keys() & here.keys()):
             _check_same(key, found[key], here[key])
         if carried_over:
             _check_rows_whole(found, here, folder)
