@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from evaluation.figures import EpisodeFigures
@@ -19,7 +18,7 @@ _SPEED_SECONDS = 1800.0
 _NO_COST = "--max-cost has no effect as long as the model's replies report no cost"
 
 
-class Progress:
+class ProgressBars:
     """Two bars on a terminal; a line for each episode that has ended, everywhere."""
 
     def __init__(
@@ -37,7 +36,7 @@ class Progress:
         self._turns = turns_before
         """Turns done of each episode; all of them once it has ended, however early."""
         self._ended = sum(turns >= plan.turns for turns in turns_before.values())
-        self._bars = Bars(
+        self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),

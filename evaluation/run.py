@@ -12,7 +12,7 @@ from typing import Protocol
 from evaluation.figures import EpisodeFigures, LogTail
 from evaluation.fleet.limits import USED_UP
 from evaluation.plan import Cell, Plan
-from evaluation.progress import Progress
+from evaluation.progress import ProgressBars
 from session.configuration_file import ConfigurationError
 from session.playing import USES_MODEL
 
@@ -52,7 +52,7 @@ class Executor(Protocol):
 def play(
     plan: Plan,
     lines: Sequence[Sequence[Cell]],
-    progress: Progress,
+    progress: ProgressBars,
     executor: Executor,
     *,
     jobs: int,

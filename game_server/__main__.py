@@ -152,7 +152,7 @@ def _serve(flags: _Flags) -> int:
 
     from game_interface import check_story
     from game_server.games import Games
-    from game_server.limits import Limits
+    from game_server.limits import HostLimits
     from game_server.serving import address_of, listening, serve_http, serve_stdio
     from session.configuration_file import ConfigurationError
     from session.game_configuration import GameConfiguration
@@ -166,7 +166,7 @@ def _serve(flags: _Flags) -> int:
         if not folder.is_dir():
             raise ConfigurationError(f"--stories: there is no folder {folder}.")
     level = ObservationLevel(flags.level) if flags.level else None
-    limits = Limits(flags.story, flags.seed, level, flags.games, folders)
+    limits = HostLimits(flags.story, flags.seed, level, flags.games, folders)
     games = Games(config, limits=limits)
     try:
         if flags.http:

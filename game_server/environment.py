@@ -33,7 +33,7 @@ from gymnasium.vector.utils import (
 from game_interface import MAX_COMMAND_LENGTH
 from game_interface.engines.engine import MAX_SEED
 from game_interface.errors import SnapshotError
-from game_server.reply import RefusedError, Reply
+from game_server.reply import GuestReply, RefusedError
 from game_server.unrecorded import UnrecordedGame
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
@@ -228,7 +228,7 @@ class TextGame(gymnasium.Env[str, str]):
             raise gymnasium.error.ResetNeeded("The game has not begun: call reset().")
         return self._game
 
-    def _seen(self, reply: Reply, refused: str | None) -> tuple[str, dict[str, Any]]:
+    def _seen(self, reply: GuestReply, refused: str | None) -> tuple[str, dict[str, Any]]:
         self._text = reply.text[:MOST_CHARACTERS]
         # Gymnasium's vectors hold numbers in arrays, in which None has no place.
         facts = {"waits_for": reply.waits_for, **reply.facts}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from game_interface.errors import StoryFormatError
 from game_server.hosted import HostedGame
-from game_server.limits import NAME_CHARACTERS, Limits
+from game_server.limits import NAME_CHARACTERS, HostLimits
 from mcp_ghost.text import counted, one_line
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE
@@ -40,7 +40,7 @@ class Games:
     """Opens, finds and closes games; safe to be used by several threads."""
 
     def __init__(
-        self, config: GameConfiguration, only: str | None = None, limits: Limits | None = None
+        self, config: GameConfiguration, only: str | None = None, limits: HostLimits | None = None
     ) -> None:
         """Offer games.
 
@@ -51,7 +51,7 @@ class Games:
         """
         self.config = config
         self.only = only
-        self.limits = limits or Limits()
+        self.limits = limits or HostLimits()
         self._begun = 0
         """New games, of those that may be begun."""
         self._lock = threading.Lock()

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from game_server.reply import RefusedError, Reply, reply_of, words_of
+from game_server.reply import GuestReply, RefusedError, reply_of, words_of
 from managers.context_manager import ContextManager
 from mcp_ghost.text import counted
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
@@ -83,7 +83,7 @@ class HostedGame(ZorkOrchestratorV2):
         """Whether it has ended, and would not end again as soon as it is continued."""
         return self.game_state.end_reason in _TO_BE_CONTINUED
 
-    def begin(self) -> Reply:
+    def begin(self) -> GuestReply:
         """Start the game, or continue it; the latest words and facts.
 
         Raises:
@@ -95,7 +95,7 @@ class HostedGame(ZorkOrchestratorV2):
                 self._close_if_ended()
             return self._reply("\n\n".join([*self._notices, self._boundary.state.last_response]))
 
-    def command(self, text: str) -> Reply:
+    def command(self, text: str) -> GuestReply:
         """Give the game a command; what it answers.
 
         Raises:
@@ -116,7 +116,7 @@ class HostedGame(ZorkOrchestratorV2):
                 raise RefusedError(self._failed.failure)
             return self._reply(words_of(self._guest.turns[-1]))
 
-    def status(self) -> Reply:
+    def status(self) -> GuestReply:
         """Return the facts of the moment."""
         self.begin()
         with self._lock:
@@ -145,7 +145,7 @@ class HostedGame(ZorkOrchestratorV2):
             if got_it:
                 self._lock.release()
 
-    def _reply(self, text: str) -> Reply:
+    def _reply(self, text: str) -> GuestReply:
         self.used = time.monotonic()
         state, level = self._boundary.state, self.config.observation_level
         situation = self._context.situation(state)

@@ -20,7 +20,7 @@ _LISTED_CHARACTERS = 300
 _ALWAYS = ("zork1", "bundled")
 
 
-class Limits(NamedTuple):
+class HostLimits(NamedTuple):
     """What the host has settled for every guest; None where the guest chooses."""
 
     story: str | None = None

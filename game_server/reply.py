@@ -14,7 +14,7 @@ class RefusedError(Exception):
     """Raised when the game was not given a command; the message says why."""
 
 
-class Reply(NamedTuple):
+class GuestReply(NamedTuple):
     """An answer to a guest: text to read, and values."""
 
     text: str
@@ -33,7 +33,7 @@ def reply_of(
     state: GameState,
     end_reason: EndReason | None,
     situation: str = "",
-) -> Reply:
+) -> GuestReply:
     """Put together a reply with ``text`` of ``state``, which was told up to ``level``."""
     seen = state.observation
     latest = state.history[-1] if state.history else None
@@ -56,7 +56,7 @@ def reply_of(
         facts["exits"] = [way.direction for way in seen.exits]
     ended = str(end_reason) if end_reason else None
     waits_for = seen.waits_for if seen else None
-    return Reply(text, situation, state.turn_count, ended, waits_for, facts)
+    return GuestReply(text, situation, state.turn_count, ended, waits_for, facts)
 
 
 def words_of(turn: TurnRecord) -> str:

@@ -17,7 +17,7 @@ from game_interface.errors import GameError
 from game_server.games import Games, Guest
 from game_server.hosted import HostedGame
 from game_server.limits import NAME_CHARACTERS
-from game_server.reply import RefusedError, Reply
+from game_server.reply import GuestReply, RefusedError
 from mcp_ghost.text import one_line
 from session.configuration_file import ConfigurationError, near
 from session.levels import ObservationLevel
@@ -229,7 +229,7 @@ async def _in_thread(ctx: Context, work: Callable[[Guest], CallToolResult]) -> C
 
 
 def _answer(
-    game: HostedGame, reply: Reply, *, names_it: bool = False, remark: str = ""
+    game: HostedGame, reply: GuestReply, *, names_it: bool = False, remark: str = ""
 ) -> CallToolResult:
     ended = f"The episode has ended: {reply.ended}." if reply.ended else ""
     named = f"This game is called {game.name}." if names_it else ""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from game_interface import open_game
 from game_interface.errors import SnapshotError
-from game_server.reply import RefusedError, Reply, reply_of, words_of
+from game_server.reply import GuestReply, RefusedError, reply_of, words_of
 from orchestration.boundary import Boundary
 from orchestration.endings import Endings
 from orchestration.turn import TurnPlayer, observation_of, snapshot_of
@@ -61,7 +61,7 @@ class UnrecordedGame:
         """Whether it takes no more commands."""
         return self.game_state.game_over
 
-    def begin(self, seed: int | None = None) -> Reply:
+    def begin(self, seed: int | None = None) -> GuestReply:
         """Start the game, or start it again; its first words.
 
         Raises:
@@ -74,7 +74,7 @@ class UnrecordedGame:
         self._boundary.begin(Player(), opening, seen, CarriedOver())
         return self._reply("\n\n".join([*self._notices, opening]))
 
-    def command(self, text: str) -> Reply:
+    def command(self, text: str) -> GuestReply:
         """Give the game a command; what it answers.
 
         Raises:
@@ -90,7 +90,7 @@ class UnrecordedGame:
         self.game_state.end_reason = self._endings.after(step)
         return self._reply(words_of(self._boundary.state.history[-1]))
 
-    def status(self) -> Reply:
+    def status(self) -> GuestReply:
         """Return the facts of the moment."""
         return self._reply("")
 
@@ -115,7 +115,7 @@ class UnrecordedGame:
         )
         return _FORMAT + b"\n" + zlib.compress(moment.model_dump_json().encode())
 
-    def restore(self, data: bytes) -> Reply:
+    def restore(self, data: bytes) -> GuestReply:
         """Continue from a moment, of this process or another; what was told last.
 
         Raises:
@@ -144,7 +144,7 @@ class UnrecordedGame:
         """Close the game."""
         self._game.close()
 
-    def _reply(self, text: str) -> Reply:
+    def _reply(self, text: str) -> GuestReply:
         level = self._config.observation_level
         return reply_of(text, level, self._boundary.state, self.game_state.end_reason)
 

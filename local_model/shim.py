@@ -51,7 +51,7 @@ class RequestError(ValueError):
 
 
 @dataclass(frozen=True)
-class Plan:
+class EngineRequest:
     """What the engine is asked, and how to read its answer."""
 
     payload: JSONObject
@@ -59,7 +59,7 @@ class Plan:
     """text: as it is; json: one value; choice, choice_text: a call, or a reply in JSON or text."""
 
 
-def plan_request(request: JSONObject, model: str = "") -> Plan:
+def plan_request(request: JSONObject, model: str = "") -> EngineRequest:
     """Turn an OpenAI chat request into one for the engine.
 
     Beyond OpenAI's fields, `guided_json` (vLLM's name) gives the schema of the reply in a request
@@ -100,10 +100,10 @@ def plan_request(request: JSONObject, model: str = "") -> Plan:
     }
     if branches:
         payload["grammar"] = _grammar({"anyOf": branches} if len(branches) > 1 else branches[0])
-    return Plan(payload, mode)
+    return EngineRequest(payload, mode)
 
 
-def read_answer(plan: Plan, answer: JSONObject, *, model: str) -> JSONObject:
+def read_answer(asked: EngineRequest, answer: JSONObject, *, model: str) -> JSONObject:
     """Turn the engine's answer into an OpenAI chat completion.
 
     Raises:
@@ -121,7 +121,7 @@ def read_answer(plan: Plan, answer: JSONObject, *, model: str) -> JSONObject:
         text = str(error.get("message"))
         raise RequestError(text, code="engine_error", kind=kind, status=status)
     choice = answer["choices"][0]
-    message, finish = _message(plan, choice["message"]["content"] or "", choice["finish_reason"])
+    message, finish = _message(asked, choice["message"]["content"] or "", choice["finish_reason"])
     return {
         "id": answer["id"],
         "object": "chat.completion",
@@ -294,9 +294,9 @@ def _content(content: str | list[Any] | None) -> str:
     return "\n".join(texts)
 
 
-def _message(plan: Plan, text: str, finish: str) -> tuple[JSONObject, str]:
+def _message(asked: EngineRequest, text: str, finish: str) -> tuple[JSONObject, str]:
     """Return the assistant's message and its finish_reason."""
-    if plan.mode == "text" or finish == "length":
+    if asked.mode == "text" or finish == "length":
         return {"role": "assistant", "content": text}, finish
     try:
         value = json.loads(text)
@@ -306,13 +306,13 @@ def _message(plan: Plan, text: str, finish: str) -> tuple[JSONObject, str]:
             f"{text[:80]!r}. Simplify the schema.",
             code="schema_not_enforced", kind="server_error", status=502,
         ) from error  # fmt: skip
-    if plan.mode != "json" and "tool" in value:
+    if asked.mode != "json" and "tool" in value:
         call = {"name": value["tool"], "arguments": _dump(value["arguments"])}
         calls = [{"id": f"call_{uuid.uuid4().hex[:24]}", "type": "function", "function": call}]
         return {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
-    if plan.mode == "choice":
+    if asked.mode == "choice":
         text = _dump(value["reply"])
-    elif plan.mode == "choice_text":
+    elif asked.mode == "choice_text":
         text = value["reply"]
     return {"role": "assistant", "content": text}, finish
 

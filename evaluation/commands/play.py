@@ -24,7 +24,7 @@ from evaluation.fleet.limits import Limits
 from evaluation.fleet.local import LocalExecutor
 from evaluation.forecast import declined, worthwhile
 from evaluation.plan import CHOICES, MCP, WALKTHROUGH, Fork, Plan, Variant, variants_of
-from evaluation.progress import Progress
+from evaluation.progress import ProgressBars
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
 from evaluation.run import Executor, cores, play, taken, unfinished
 from evaluation.suites.at_hand import hints_of, keep_achievements, stories_of, walkthroughs_of
@@ -167,7 +167,7 @@ def _play(flags: argparse.Namespace) -> int:
                 turns = {
                     it: plan.turns if its.finished else its.turns for it, its in played.items()
                 }
-                with Progress(console, plan, turns, max_cost=flags.max_cost) as progress:
+                with ProgressBars(console, plan, turns, max_cost=flags.max_cost) as progress:
                     play(plan, lines, progress, executor, jobs=jobs)
         return DONE if write_report(plan.out, flags.jobs or cores()) else FAILED
 

@@ -32,7 +32,7 @@ from evaluation.fleet.limits import USED_UP, WINDOW_SECONDS, Limits
 from evaluation.fleet.on_ray import Coordinator, databases_of
 from evaluation.fleet.worker import Order, play
 from evaluation.plan import Cell, Plan, Variant
-from evaluation.progress import Progress
+from evaluation.progress import ProgressBars
 from game_interface import open_game
 from mcp_ghost.messages import Usage
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
@@ -245,7 +245,7 @@ def test_a_budget_in_dollars_that_nobody_can_watch_is_told_of_once(
 ) -> None:
     played, said = EpisodeFigures(), StringIO()
     played.provenance.billed = Usage(calls=3, cost=cost)
-    with Progress(Console(file=said), plan_of(tmp_path), {CELL: 0}, max_cost=1.0) as progress:
+    with ProgressBars(Console(file=said), plan_of(tmp_path), {CELL: 0}, max_cost=1.0) as progress:
         for _ in range(2):
             progress.ended(CELL, played, "")
     assert said.getvalue().count("--max-cost has no effect") == told

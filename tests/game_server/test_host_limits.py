@@ -14,7 +14,7 @@ from mcp.client.stdio import stdio_client
 
 from game_server.__main__ import main
 from game_server.games import Games
-from game_server.limits import Limits
+from game_server.limits import HostLimits
 from session.levels import ObservationLevel
 from session.record.event_log import read
 from session.record.schema import EpisodeStart
@@ -41,7 +41,7 @@ async def served(folder: Path, *flags: str) -> AsyncIterator[Caller]:
         yield Caller(client)
 
 
-def limited(folder: Path, limits: Limits, **settings: object) -> Games:
+def limited(folder: Path, limits: HostLimits, **settings: object) -> Games:
     return Games(offered(folder, **settings).config, limits=limits)
 
 
@@ -77,7 +77,7 @@ async def test_a_served_guest_gets_no_more_than_the_flags_allow(tmp_path: Path) 
 
 
 async def test_a_seed_of_the_host_is_the_one_that_is_played(tmp_path: Path) -> None:
-    games = limited(tmp_path, Limits(seed=7))
+    games = limited(tmp_path, HostLimits(seed=7))
     async with guest(games) as call:
         for asked in ({}, {"seed": 7}, {"seed": 8}):
             begun = await call("new_game", **asked)
@@ -106,7 +106,7 @@ async def test_without_limits_a_guest_chooses_as_before(tmp_path: Path) -> None:
 
 
 async def test_a_game_that_did_not_begin_and_one_that_goes_on_do_not_count(tmp_path: Path) -> None:
-    games = limited(tmp_path, Limits(games=1))
+    games = limited(tmp_path, HostLimits(games=1))
     async with guest(games) as call:
         assert "is not offered here" in (await call("new_game", story="nope")).text
         name = (await call("new_game")).values["game"]
@@ -124,7 +124,7 @@ async def test_an_earlier_game_in_which_more_was_told_is_not_continued(tmp_path:
         name = (await call("new_game", level="facts")).values["game"]
     before.close()
     log = Path(before.config.workdir, "episodes", name, "events.jsonl").read_bytes()
-    games = limited(tmp_path, Limits(level=ObservationLevel.TEXT))
+    games = limited(tmp_path, HostLimits(level=ObservationLevel.TEXT))
     async with guest(games) as call:
         for tool, more in (("command", {"text": "look"}), ("status", {}), ("history", {})):
             refused = await call(tool, game=name, **more)
@@ -156,7 +156,7 @@ async def test_stories_are_chosen_by_name_and_never_by_path_or_address(
     stories.mkdir()
     written(stories, build(), "hall.z3")
     (stories / "leading-out.z3").symlink_to(written(tmp_path, build(), "secret.z3"))
-    games = limited(tmp_path, Limits(folders=[stories]))
+    games = limited(tmp_path, HostLimits(folders=[stories]))
     async with guest(games) as call:
         refused = await call("new_game", story=asked)
     assert refused.is_error
@@ -172,7 +172,7 @@ async def test_a_file_in_a_folder_of_the_host_is_played_by_its_name(tmp_path: Pa
     written(stories, build(), "hall.z3")
     (stories / "again.z3").symlink_to("hall.z3")
     (stories / "notes.txt").write_text("Remember the milk.")
-    games = limited(tmp_path, Limits(folders=[stories]))
+    games = limited(tmp_path, HostLimits(folders=[stories]))
     async with guest(games) as call:
         for name in ("hall.z3", "again.z3"):
             assert (await call("new_game", story=name)).text.startswith("Hall")
@@ -185,7 +185,7 @@ async def test_the_story_of_the_host_is_known_by_its_files_name_and_its_folder_t
     tmp_path: Path,
 ) -> None:
     story = str(written(tmp_path, build(), "hall.z3"))
-    games = limited(tmp_path, Limits(story=story), story=story)
+    games = limited(tmp_path, HostLimits(story=story), story=story)
     async with guest(games) as call:
         assert (await call("new_game", story="hall.z3")).text.startswith("Hall")
         refused = await call("new_game", story="curses")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_model.shim import (
+    EngineRequest,
     JSONObject,
-    Plan,
     RequestError,
     plan_request,
     read_answer,
@@ -47,13 +47,13 @@ def request(**fields: object) -> JSONObject:
     return {"messages": [USER], **fields}
 
 
-def schema_of(plan: Plan) -> JSONObject:
+def schema_of(plan: EngineRequest) -> JSONObject:
     """The schema that the engine's decoder will enforce."""
     loaded: JSONObject = json.loads(plan.payload["grammar"].split("%json ", 1)[1])
     return loaded
 
 
-def branches_of(plan: Plan) -> list[str]:
+def branches_of(plan: EngineRequest) -> list[str]:
     """What the model may choose from, by tool name or "reply"."""
     schema = schema_of(plan)
     branches = schema.get("anyOf", [schema])
