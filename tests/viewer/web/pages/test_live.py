@@ -126,13 +126,13 @@ def test_reading_back_is_noticed_although_news_comes_at_the_same_moment(
         shows(page, 8)
 
 
-def test_an_earlier_turn_stays_shown_while_the_game_goes_on_and_f_follows_again(
+def test_an_earlier_turn_stays_f_follows_and_the_end_comes_though_the_server_goes_with_the_game(
     browser: Browser, tmp_path: Path
 ) -> None:
     with (
         playing(tmp_path, 5) as gate,
         watching(tmp_path, open_browser=False) as address,
-        opened(browser, address) as page,
+        opened(browser, address, forgiven="ERR_FAILED") as page,
     ):
         expect(page.get_by_role("link", name="played")).to_be_visible()
         page.evaluate("location.hash = '#/played/turn/0'")
@@ -144,6 +144,11 @@ def test_an_earlier_turn_stays_shown_while_the_game_goes_on_and_f_follows_again(
         shows(page, 3)
         gate.open()
         shows(page, 4)
+        page.route("**/data/**", lambda route: route.abort())  # the stream is open already
+        gate.open()
+        expect(page.locator("#announcer")).to_have_text("The episode has ended: Turn limit.")
+        expect(page.locator("#state")).to_have_text("Ended: Turn limit")
+        shows(page, 5)
 
 
 def test_a_note_that_is_not_saved_stays_though_the_game_goes_on_meanwhile(
@@ -194,45 +199,37 @@ def test_a_lost_server_is_said_and_no_turn_is_lost_when_it_is_back(
                 expect(page.locator(".turn")).to_have_count(5)
 
 
-def test_the_end_is_shown_though_the_server_goes_with_the_game(
-    browser: Browser, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def long_episode(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    folder = tmp_path_factory.mktemp("long")
+    source = beside(lambda: recorded(folder / "source"))
+    write_long_log(source, folder / "work" / "episodes" / "long", 200)
     with (
-        playing(tmp_path, 4) as gate,
-        watching(tmp_path, open_browser=False) as address,
-        opened(browser, address, forgiven="ERR_FAILED") as page,
+        watching(folder / "work", open_browser=False) as address,
+        opened(browser, f"{address}#/long", forgiven="ERR_FAILED") as page,
     ):
-        gate.open()
-        page.get_by_role("link", name="played").click()
-        shows(page, 1)
-        page.route("**/data/**", lambda route: route.abort())  # the stream is open already
-        gate.open(3)
-        expect(page.locator("#announcer")).to_have_text("The episode has ended: Turn limit.")
-        expect(page.locator("#state")).to_have_text("Ended: Turn limit")
-        shows(page, 4)
+        yield page
 
 
 @pytest.fixture
-def unloaded(browser: Browser, tmp_path: Path) -> Iterator[Page]:
+def unloaded(long_episode: Page) -> Page:
     """The page of a long episode at turn 77, which could not be loaded, but now can be."""
-    source = beside(lambda: recorded(tmp_path / "source"))
-    write_long_log(source, tmp_path / "work" / "episodes" / "long", 200)
-    with (
-        watching(tmp_path / "work", open_browser=False) as address,
-        opened(browser, f"{address}#/long", forgiven="ERR_FAILED") as page,
-    ):
-        shows(page, 200)
-        failed: list[str] = []
-        page.on("requestfailed", lambda it: failed.append(it.url) if "/turns/" in it.url else None)
-        page.route("**/turns/1.json", lambda route: route.abort())
-        page.get_by_label("Turn", exact=True).fill("77")
-        expect(page.get_by_text("These turns could not be loaded.")).to_be_in_viewport()
-        expect(page.get_by_text("What was true after turn 77 is not known.")).to_be_visible()
-        page.set_viewport_size({"width": 1100, "height": 800})
-        page.evaluate(DRAWN)  # by then the page has reacted to its new size and to the scrolling
-        assert len(failed) == 1
-        page.unroute("**/turns/1.json")
-        yield page
+    page = long_episode
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.evaluate("location.hash = '#/long'")
+    page.reload()
+    shows(page, 200)
+    failed: list[str] = []
+    page.on("requestfailed", lambda it: failed.append(it.url) if "/turns/" in it.url else None)
+    page.route("**/turns/1.json", lambda route: route.abort())
+    page.get_by_label("Turn", exact=True).fill("77")
+    expect(page.get_by_text("These turns could not be loaded.")).to_be_in_viewport()
+    expect(page.get_by_text("What was true after turn 77 is not known.")).to_be_visible()
+    page.set_viewport_size({"width": 1100, "height": 800})
+    page.evaluate(DRAWN)  # by then the page has reacted to its new size and to the scrolling
+    assert len(failed) == 1
+    page.unroute("**/turns/1.json")
+    return page
 
 
 @pytest.mark.parametrize("by", ["button", "slider"])
