@@ -11,10 +11,11 @@ PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
 _DESCRIPTION = """\
 Show episodes. Without a command, serve a page with every episode in a work
-folder, including live ones. Only event logs are read. Nothing is written
-except the files that you ask for, the notes that you write on the page
+folder, including live ones. The viewer reads event logs. It writes the files
+that you ask for, the names and notes that you give on the page
 (annotations.json next to a log), and a hidden file in the work folder,
-.summaries.json, which makes the next start quick and may be deleted.
+.summaries.json, which makes the next start faster and may be deleted. It
+deletes episodes only if you do so on the page.
 """
 _EPILOG = """\
 EPISODE is an episode's name, its folder, or 'latest'.

@@ -53,7 +53,7 @@ async function route() {
   /** Say that the game that is asked for is only coming, and what it waits for. */
   function waits(what) {
     if (view !== next) throw new Error("The page was left.");
-    notice("status", "The game is starting.", what && `${what} …`, "It appears here as soon as it has begun.");
+    notice("status", "The game is starting.", what && `${what} …`, "It will appear here when it begins.");
   }
 }
 

@@ -49,7 +49,7 @@ export class MapView {
       h("div", { class: "map-bar" }, this.rooms,
         h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path), h("li", {}, "■ a door"), h("li", {}, "◆ things there that were carried at some time"))),
         h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Save"), h("ul", {}, [["SVG", () => this.#save("svg")], ["PNG", () => this.#save("png")], ["PDF, by printing", () => this.#save("pdf")]].map(([name, act]) => h("li", {}, h("button", { type: "button", class: "more", onclick: act }, name)))))),
-      h("p", { class: "unseen", id: "map-keys" }, "Arrow keys go from room to room, Enter describes a room, Home goes to the current one."));
+      h("p", { class: "unseen", id: "map-keys" }, "Arrow keys move from room to room, Enter describes a room, Home returns to the current one."));
     this.#showWhole(false);
   }
 
@@ -250,7 +250,7 @@ export class MapView {
 
   /** Go to a room, and say where one is. */
   #tell(room) {
-    if (!room || room.empty()) return announce("No room lies there.");
+    if (!room || room.empty()) return announce("There is no room on that side.");
     this.card.hidden = true;
     this.#goTo(room.id());
     announce(room.data("label").replaceAll("\n", ", "));

@@ -21,7 +21,7 @@ export class Finder {
       h("button", { type: "button", "data-kind": kind, title: `Next ${name} (${key})`, "aria-label": `Next ${name}`, onclick: () => this.jump(kind) }, name));
     this.node = h("div", { class: "finder", role: "search", "aria-label": "Turns" },
       form(() => this.match(1), this.input, step("previous", "Previous match", () => this.match(-1)), step("next", "Next match", () => this.match(1))),
-      h("div", { class: "jumps" }, this.buttons), form(() => this.#goTo(), this.turn), this.told);
+      form(() => this.#goTo(), this.turn), h("div", { class: "jumps" }, this.buttons), this.told);
     this.update();
   }
 

@@ -4,7 +4,7 @@ import { MODE } from "../server.js";
 import { announce, bdi, fill, h } from "../dom.js";
 import { hasToken } from "../token.js";
 
-const HOW = "To write notes, open the address that the viewer printed when it was started.";
+const HOW = "To write notes, open the address that the viewer printed at its start.";
 
 export class Notes {
   #turn = 0;

@@ -27,7 +27,7 @@ export class Settings {
     const changed = settings.filter((it) => said(it.value) !== said(it.default) || said(it.value) !== said(it.before));
     fill(this.node, h("h2", { class: "unseen" }, "Settings"),
       h("dl", {}, facts.map(([name, value]) => [h("dt", {}, name), h("dd", {}, bdi(value))])),
-      h("h3", {}, "Different from the defaults"), changed.length ? table(changed) : h("p", { class: "fine" }, "Nothing."),
+      h("h3", {}, "Changed from the defaults"), changed.length ? table(changed) : h("p", { class: "fine" }, "Nothing."),
       h("details", {}, h("summary", {}, `All ${settings.length} settings`), table(settings)),
       h("details", {}, h("summary", {}, `Prompts: SHA-256 of ${Object.keys(prompts).length} files`),
         h("dl", {}, Object.entries(prompts).map(([name, hash]) => [h("dt", {}, name), h("dd", { class: "typed" }, hash)]))),

@@ -44,7 +44,7 @@ export class Transcript {
     this.node.querySelector(".stopped-by")?.remove();
     this.node.prepend(this.why);
     const [goOn] = MODE === "live" ? await this.episode.nextSteps().catch(() => []) : [];
-    if (goOn) fill(remedy, "When that is mended, go on: ", h("code", {}, goOn.command));
+    if (goOn) fill(remedy, "Once that is fixed, continue with: ", h("code", {}, goOn.command));
   }
 
   close() {

@@ -28,7 +28,7 @@ export class Usage {
     const { summary, info } = episode;
     const unasked = summary.asks_a_model === false && !tokens(summary); // a model may have played on for a guest
     if (unasked) this.#figures = FIGURES.filter(({ title }) => title === "Time");
-    const why = info.told ? "What a guest spends on tokens is not known here." : "No model was asked, so there are no tokens and no costs.";
+    const why = info.told ? "A guest's tokens and costs are not recorded here." : "No model was asked, so there are no tokens and no costs.";
     this.told = h("p", { class: "fine", role: "status" });
     this.charts = this.#figures.map((figure) => new TurnsChart(`${figure.title} by turn`, { go, tick: figure.tick, point: (turn) => this.#point(figure, turn) }));
     this.points = this.#figures.map(() => h("span", { class: "fine" }));

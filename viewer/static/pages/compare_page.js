@@ -17,7 +17,7 @@ const ROWS = [ // name, what is shown, and what is better where that can be said
   ["Cached", (it) => format.cached(it) || "–"], ["Cost", (it) => format.money(it.cost), -1, aTurn((it) => it.cost)], ["Time", (it) => format.duration(it.seconds), -1, aTurn((it) => it.seconds)],
 ];
 const FIGURES = [["score", "Score"], ["tokens", "Tokens used"], ["cost", "Dollars spent"], ["seconds", "Seconds taken"], ["progress", "Share of the achievements"]];
-const KINDS = { command: "the commands differ", answer: "the game answers differently", room: "the rooms differ", one: "only one of them has it" };
+const KINDS = { command: "the commands differ", answer: "the game answers differently", room: "the rooms differ", one: "only one episode has it" };
 const SHORT = { command: "command", answer: "answer", room: "room", one: "one only" };
 const SHOWN = 30; // rows beside each other
 const BEFORE = 3; // rows above the one that is gone to
@@ -43,19 +43,19 @@ export class ComparePage {
     this.chart = new LinesChart(`Over turns. Scores: ${this.both.map(reached).join("; ")}`);
     this.figure = h("select", { onchange: () => this.#draw() }, figures.map(([value, name]) => h("option", { value }, name)));
     this.wrong = h("p", { class: "fine", role: "status" });
-    this.told = h("p", { role: "status" });
+    this.told = h("span", { role: "status" }, "Aligning the turns …");
     this.names = h("thead", {});
     this.rows = h("tbody", {});
     this.chosen = h("select", { onchange: () => this.#tryToAlign() }, this.both.slice(1).map((_, i) => h("option", { value: i + 1 }, this.called[i + 1])));
     this.onlyChanged = h("input", { type: "checkbox", onchange: () => this.#goTo(this.at, true) });
     const button = (text, press) => h("button", { type: "button", onclick: press }, text);
     this.buttons = [button("First difference", () => this.#goTo(this.first)), button("Next difference", () => this.#goToNext())];
-    this.beside = h("section", { class: "beside" }, h("h2", {}, "Side by side"), this.told,
+    this.beside = h("section", { class: "beside" }, h("h2", {}, "Side by side"),
       h("div", { class: "tools" }, this.both.length > 2 && h("label", {}, `${this.called[0]} beside `, this.chosen), this.buttons,
         button("Earlier turns", () => this.#goTo(this.at - SHOWN / 2)), button("Later turns", () => this.#goTo(this.at + SHOWN / 2)), h("label", {}, this.onlyChanged, " Only rows that differ")),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Turns side by side" }, h("table", { class: "turns-beside" }, this.names, this.rows)));
     fill(this.main, h("div", { class: "compare" }, h("div", { class: "index-head" }, h("h1", {}, `${NUMBERS[this.both.length] ?? this.both.length} episodes`), h("div", { class: "tools" }, h("label", {}, "Show ", this.figure))),
-      mixed && h("p", { class: "fine" }, "These are episodes of different stories: their scores cannot be compared."), this.chart.whole, this.wrong,
+      h("p", { class: "difference" }, this.told, this.look = h("button", { type: "button", class: "more", hidden: true, onclick: () => this.#goTo(this.first) }, "Show it")), mixed && h("p", { class: "fine" }, "These are episodes of different stories: their scores cannot be compared."), this.chart.whole, this.wrong,
       this.both.length > MOST_LINES && h("p", { class: "fine" }, `The chart shows the first ${MOST_LINES}.`),
       this.#table(), this.beside, this.#trees(episodes)));
     this.episodes = this.both.map((it) => new Episode(it.id, chunk, { summary: it, map: { rooms: [] }, memories: [], claims: [], objectives: [] }));
@@ -108,9 +108,10 @@ export class ComparePage {
     this.first = rows.findIndex(({ kind }) => kind);
     fill(this.names, h("tr", {}, h("th", { scope: "col" }, "Difference"), [0, this.chosen.value].map((i) => h("th", { scope: "col" }, shortName(this.called[i])))));
     const differing = rows.filter(({ kind }) => kind).length;
-    this.told.textContent = this.first < 0 ? "They never differ."
+    this.told.textContent = this.first < 0 ? "The two never differ."
       : `First difference in turn ${turnOf(rows[this.first])}: ${KINDS[rows[this.first].kind]}. ${format.whole(differing)} of ${format.plural(rows.length, "row")} differ.`;
     for (const it of this.buttons) it.disabled = this.first < 0;
+    this.look.hidden = this.first < 0;
     const asked = this.turn && rows.findIndex((row) => turnOf(row) === this.turn);
     this.#goTo(asked > 0 ? asked : Math.max(0, this.first), true);
   }
@@ -128,7 +129,7 @@ export class ComparePage {
   /** Go on to the next difference after a row that has none, or else after the run of them. */
   #goToNext() {
     const later = this.aligned.findIndex(({ kind }, i) => i > this.at && kind && !(this.aligned[i - 1].kind && i - 1 > this.at));
-    if (later < 0) announce("They do not differ after that.");
+    if (later < 0) announce("There is no later difference.");
     else this.#goTo(later);
   }
 

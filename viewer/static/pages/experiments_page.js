@@ -117,7 +117,7 @@ export class ExperimentsPage {
       leftOut > 0 && `${whole(leftOut)} unfinished left out`,
       hinted > 0 && `${format.plural(hinted, "episode")} with hints by a person, so no figure with them is unaided`,
       groups.some(({ curve }) => banded(curve)) ? `means over seeds; bands and brackets are ${level} intervals` : `means over seeds; a ${level} interval needs at least ${least} seeds that differ`,
-      partly && MODE === "static" && "an exported page has the curves of all its episodes only",
+      partly && MODE === "static" && "an exported page always shows the curves of all its episodes",
     ].filter(Boolean).join(" · "));
   }
 

@@ -60,7 +60,7 @@ export class IndexPage {
   #latest = null; // what was chosen last
   #hidden = new Set(kept("columns", COLUMNS.filter((it) => it.hidden).map((it) => it.name)));
   #folded = { // what is there, but not shown unless somebody asks
-    start: { shown: false, is: isFailedStart, said: (count) => `${format.plural(count, "start")} without a turn` },
+    start: { shown: false, is: isFailedStart, said: (count) => format.plural(count, "failed start") },
     archived: { shown: false, is: isArchived, said: (count) => format.plural(count, "archived episode") },
   };
   #deleted = new Map(); // id -> its row; they are there until the page is left
@@ -131,7 +131,7 @@ export class IndexPage {
   #showEmpty() {
     fill(this.main, h("section", { class: "empty" },
       h("h1", {}, "Nothing has been played here yet"),
-      h("p", {}, "An episode appears as soon as it begins. To play the bundled story with the model you have and watch it:"),
+      h("p", {}, "Episodes appear here when they begin. To play the bundled story and watch it:"),
       h("pre", {}, "uv run python main.py --story bundled --watch")));
   }
 

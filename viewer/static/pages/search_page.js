@@ -110,7 +110,7 @@ export class SearchPage {
   #section(it, { turns, more }) {
     return h("section", {}, h("h2", {}, h("a", { href: ofEpisode(it.id) }, bdi(format.named(it))), h("span", { class: "fine" }, " ", bdi(it.title || it.story), [" · ", bdi(format.playedBy(it))])),
       h("ul", {}, turns.map(({ turn, command, excerpt }) => h("li", {},
-        h("a", { href: ofEpisode(it.id, turn, this.find) }, `Turn ${turn}`), " ", bdi(command, { class: "typed" }), excerpt !== command && h("p", {}, marked(excerpt, this.find))))),
+        h("a", { href: ofEpisode(it.id, turn, this.find) }, `Turn ${turn}`), " · ", bdi(command, { class: "typed" }), excerpt !== command && h("p", {}, marked(excerpt, this.find))))),
       more && h("p", { class: "fine" }, h("a", { href: ofEpisode(it.id, turns[0].turn, this.find) }, "More in this episode")));
   }
 }

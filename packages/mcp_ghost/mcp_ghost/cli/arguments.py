@@ -100,7 +100,7 @@ class _Trust(argparse.Action):
 
 def add_trust(where: argparse._ActionsContainer) -> None:
     """Add ``--trust``."""
-    about = "use what .env, pyproject.toml and mcp_config.json of this folder name, unasked"
+    about = "trust .env, pyproject.toml and mcp_config.json in this folder without asking"
     where.add_argument("--trust", action=_Trust, nargs=0, help=about)
 
 
