@@ -122,6 +122,8 @@ class ProviderClient:
     ) -> None:
         self.model = model or provider.default_model
         self._provider = provider
+        # Asked once: isinstance() of a protocol is slow.
+        self._streaming = provider if isinstance(provider, StreamingProvider) else None
         self._endpoint = Endpoint(
             _ENDPOINT.sub("", base_url or provider.base_url).rstrip("/"),
             api_key or None,
@@ -378,10 +380,10 @@ class ProviderClient:
         """The request on its wire, as the model wants its messages and tools."""
         accepted = self._accepted_by[call.request.model]
         wants, refused = accepted.wants, accepted.refused_tools
-        request = replace(call.request, wire=self._wire_for(call.request.model))
-        kept = [it for it in request.tools or () if it["function"]["name"] not in refused]
-        known = [it for it in request.known_tools or () if it["function"]["name"] not in refused]
-        request = replace(request, tools=kept or None, known_tools=known or None)
+        asked, spoken = call.request, self._wire_for(call.request.model)
+        kept = [it for it in asked.tools or () if it["function"]["name"] not in refused]
+        known = [it for it in asked.known_tools or () if it["function"]["name"] not in refused]
+        request = replace(asked, wire=spoken, tools=kept or None, known_tools=known or None)
         if "images" in wants and has_images(request.messages):
             request = replace(request, messages=without_images(request.messages))
         call.request = request
@@ -394,9 +396,11 @@ class ProviderClient:
             known = known or minimal_tools(messages)
             request = replace(request, tools=known or None, tool_choice="none" if known else None)
         short = "tool_call_id" in wants
-        wire = self._provider.encode(replace(request, messages=messages, has_short_ids=short))
-        if call.on_delta and isinstance(self._provider, StreamingProvider):
-            wire = self._provider.streamed(wire)
+        if short or messages is not request.messages:  # else the table of names serves the reply
+            request = replace(request, messages=messages, has_short_ids=short)
+        wire = self._provider.encode(request)
+        if call.on_delta and self._streaming:
+            wire = self._streaming.streamed(wire)
         payload = request.extended(wire.payload)
         return replace(wire, payload=payload, headers={**wire.headers, **headers})
 
@@ -453,8 +457,7 @@ class ProviderClient:
     ) -> LLMResponse:
         """The reply, told of while it comes, or as a whole where the provider does not stream."""
         told = Told(on_delta) if on_delta else None
-        provider = self._provider
-        assembler = provider.assembler() if isinstance(provider, StreamingProvider) else None
+        assembler = self._streaming.assembler() if self._streaming else None
         try:
             body = await transport.post(
                 wire.path,

@@ -62,6 +62,7 @@ _STATUS = {
     "slow_down": 503,
     "vector_store_timeout": 504,
 }
+_ID, _SHORT_ID = re.compile("[A-Za-z0-9_-]{1,40}"), re.compile("[A-Za-z0-9]{9}")
 _LENIENT = json.JSONDecoder(strict=False)
 _BLANK = " \t\r\n\ufeff"
 _MOST_WRITTEN = 1000
@@ -390,7 +391,7 @@ def wire_id(call_id: str, *, is_short: bool = False) -> str:
 
     OpenAI takes 40 characters, Anthropic these letters, Mistral nine letters or digits.
     """
-    if re.fullmatch(r"[A-Za-z0-9]{9}" if is_short else r"[A-Za-z0-9_-]{1,40}", call_id):
+    if (_SHORT_ID if is_short else _ID).fullmatch(call_id):
         return call_id
     digest = hashlib.sha256(call_id.encode(errors="replace")).hexdigest()
     return digest[:9] if is_short else f"call_{digest[:24]}"

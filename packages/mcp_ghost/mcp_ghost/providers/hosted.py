@@ -1,6 +1,7 @@
 """The providers with an address of their own: a new one is one entry here, for all programs."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -69,6 +70,7 @@ HOSTED: Final = (OPENROUTER, OPENAI, ANTHROPIC, GEMINI)
 """In the order in which a key that is there chooses."""
 
 
+@lru_cache
 def hosted_at(base_url: str) -> Hosted | None:
     """The provider whose address, or one below it, ``base_url`` is."""
     try:

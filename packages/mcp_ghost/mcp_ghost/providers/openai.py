@@ -226,9 +226,10 @@ def _assistant(
 
 def arguments_of(arguments: object, names: ToolNames) -> str:
     """The model's own text, if it can be; many servers parse it and fail on what is no object."""
-    given = common.object_of(arguments)
+    written = common.parsed_object(arguments) if isinstance(arguments, str) else None
+    given = common.object_of(arguments) if written is None else written
     encoded = names.encode_arguments(given, FOR_OPENAI.names)
-    if encoded is given and isinstance(arguments, str) and common.parsed_object(arguments) == given:
+    if isinstance(arguments, str) and encoded is written:
         return arguments
     return json.dumps(encoded, ensure_ascii=False)
 
