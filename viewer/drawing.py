@@ -32,7 +32,6 @@ _LINE, _BOX, _FIRST, _SHEET = "#6a6a6a", "#f4f0e6", "#ffe08a", "#fbf9f4"
 _COLUMN_INCHES, _ROW_INCHES = 0.95, 0.52
 _UNSEEN_IN_A_PLAN = ("up", "down", "in", "out")
 _KEY = "an arrow: one way so far; dotted: at random; ▲ ▼: to another level"
-_DEATH = "death"
 
 
 def draw_map(drawn: JSONObject, title: str, path: Path) -> None:
@@ -99,7 +98,7 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
         played_by = summary["model"] or summary["player"]
         label = _plain(f"{summary['id']} ({played_by}{helped})")
         axes.step(turns, scores, where="post", color=colour, linestyle=style, label=label)
-        deaths = [mark["turn"] for mark in episode["marks"] if mark["kind"] == _DEATH]
+        deaths = [mark["turn"] for mark in episode["marks"] if mark["kind"] == "death"]
         heights = [max(point for point in episode["scores"] if point[0] <= at)[1] for at in deaths]
         axes.plot(deaths, heights, "x", color=colour)
     axes.set_xlabel("turn (x: a death)")

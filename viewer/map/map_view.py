@@ -7,9 +7,6 @@ from session.knowledge import CarriedOver
 from session.perception.directions import direction_of
 from viewer.map.sheets import Sheets
 
-_BLOCKED = "blocked"
-"""The kind of an exit that is only there to say why it is none."""
-
 
 class MapView:
     """Folds what was carried over and turn records."""
@@ -53,7 +50,7 @@ class MapView:
         if here is None:
             return
         for exit_ in observation.exits:
-            if exit_.kind != _BLOCKED and (here, exit_.direction) not in self._exits:
+            if exit_.kind != "blocked" and (here, exit_.direction) not in self._exits:
                 self._exits[here, exit_.direction] = turn, exit_.kind
                 self.version += 1
         seen = [str(it) for it in observation.visible]

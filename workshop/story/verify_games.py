@@ -296,59 +296,60 @@ def _differences(it: Replay) -> Iterator[str]:
 _PAGE = """\
 # Games
 
-Which games were played, and how well their facts hold. This page is written by
-`workshop/story/verify_games.py` (`poe games DIR`), which plays as players do: through
-`open_game().step()`. What cannot be played that way is not listed.
+This page lists the games that were tested, and how reliable their facts are. The script
+`workshop/story/verify_games.py` (`poe games DIR`) writes it. It plays as players do, through
+`open_game().step()`. Files that cannot be played that way are not listed.
 
 ## Games known by name
 
-{games} games, {steps} steps: {equal} agree with Jericho in all that is known, and {explained}
-differ only where [the reason](#differences) is known. The first columns are of the walkthroughs
-that Jericho ships, on the engine `jericho`, with the seeds that they were made for; the last two,
-of the default engine. bocfel plays all of them but two to their ends: Seastalker, whose dictionary
-is not in order, and Tryst of Fate, which reads memory that it does not have. For these, `auto`
-takes `jericho` where it is installed.
+{games} games were tested in {steps} steps. {equal} games agree with Jericho in every known fact,
+and {explained} differ only where [the reason](#differences) is known. The columns up to *inventory*
+come from Jericho's walkthroughs, played on the engine `jericho` with their own seeds. The columns
+*help* and *commands* come from the default engine, bocfel. It plays all games to the end except
+two: the dictionary of Seastalker is not sorted, and Tryst of Fate reads memory that it does not
+have. For these two, `auto` uses `jericho` if it is installed.
 
-- steps: how many were played; if the game ended earlier, out of how many
-- score: the highest that the walkthrough reaches, out of the maximum
-- the next five columns: at how many steps the fact is the one that Jericho reports. A room counts
-  as equal if it is Jericho's location or contains it: Jericho names the boat, and the program names
-  the river that the boat is on
-- unknown: what is not known of this game. Deaths are known if every death ends the game or is
-  counted by it; a clock is not taken for a count of moves
-- help: whether play goes on after `help`; - where the story has none
-- commands: how many of twenty were played after that
+- steps: the number of steps played, and the length of the walkthrough if the game ended earlier
+- score (first column): the highest score of the walkthrough, out of the maximum
+- the next five columns: the number of steps at which the fact equals Jericho's. Rooms are equal if
+  they are Jericho's location or contain it: in a boat, Jericho names the boat and this program
+  names the river
+- unknown: facts that cannot be read in this game. Deaths are known if every death ends the game, or
+  if the game counts them. A clock does not count as moves
+- help: whether play continues after `help`; `-` if the story has no help
+- commands: how many of twenty commands were played after that
 
 {known}
 
 ## Differences
 
-When a story quits, Jericho takes no notice and continues with whatever code comes next, which may
-count another move or put the player somewhere else. So does the engine jericho, so only the score
-and the end of its last step are reliable.
+When a story quits, Jericho ignores that and continues with whatever code comes next. This may count
+another move or move the player. The engine `jericho` does the same, so only the score and the end
+are reliable at its last step.
 
 {differences}
 
 ## Other stories
 
-Of {tried} story files, those above included, {begun} could be begun on the default engine, and
-{whole} of these were played to the last of the commands, or to their own end.
-The rest are of formats that are not played, end before their first prompt, as unit tests do, or
-still wait for a key after the first ones.
+{tried} story files were tried, including those above. {begun} of them start on the default engine,
+and {whole} of these were played to the last command or to their own end. The others have an
+unsupported format, end before their first prompt (as unit tests do), or still wait for a key after
+the first ones.
 
 {others}
 
 ## The interpreters' own tests
 
-Tests of interpreters that are stories, as far as they count. glulxe is given a single undo, because
-a game has none; Glulxercise's tests of several undos therefore fail.
+Some interpreters have tests that are stories; this table shows the counted results. glulxe gets a
+single undo, because games here need none. For this reason, Glulxercise's tests of several undos
+fail.
 
 {suites}
 
 ## Facts and words
 
-Where a story's own words do not bear out what its facts say. A name that is made up as the story
-goes, or that is another one in the memory than on the screen, can be among these.
+This section lists facts that a story's text does not confirm. Some of them are names that the story
+makes up while it runs, or names that differ between memory and screen.
 
 {wrong}
 """

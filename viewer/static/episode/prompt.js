@@ -49,7 +49,7 @@ export class Prompt {
   }
 
   #draw(calls, earlier, missing) {
-    if (!calls.length) return this.#say(`Turn ${this.#turn}: no model was asked, or the log does not say.`);
+    if (!calls.length) return this.#say(`Turn ${this.#turn}: no model was asked, or the log does not record it.`);
     const chosen = this.#against.id || this.#against.turn; // then call by call, else each with the one before
     const before = Map.groupBy(earlier, (it) => it.role);
     const { scrollTop } = this.node;
