@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-
-import pytest
 
 from session.game_configuration import GameConfiguration
 from tests.session.test_settings import ROLES, SAMPLING
@@ -99,7 +96,6 @@ SHOWN_BY = {
 }
 
 
-@cache
 def sources() -> dict[str, str]:
     """Test -> the text of its file and of those below tests/ that the file imports."""
     texts = {
@@ -129,7 +125,8 @@ def test_no_setting_is_without_a_test_and_no_test_without_a_setting() -> None:
     assert SHOWN_BY.keys() == GameConfiguration.model_fields.keys()
 
 
-@pytest.mark.parametrize("field", GameConfiguration.model_fields)
-def test_the_test_of_each_setting_exists_and_sets_it(field: str) -> None:
-    text = sources()[SHOWN_BY[field]]
-    assert any(spelling in text for spelling in spellings(field))
+def test_the_test_of_each_setting_exists_and_sets_it() -> None:
+    texts = sources()
+    for field in GameConfiguration.model_fields:
+        text = texts[SHOWN_BY[field]]
+        assert any(spelling in text for spelling in spellings(field)), field
