@@ -9,8 +9,12 @@ import ssl
 import sys
 from base64 import b64encode
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+if TYPE_CHECKING:
+    import httpx2
 
 __version__ = "0.2.0"
 """Of the package, as servers are told it, too."""
@@ -108,3 +112,16 @@ def tls_context() -> ssl.SSLContext:
 
         context.load_verify_locations(certifi.where())
     return context
+
+
+async def content_of(response: httpx2.Response, limit: int) -> bytes:
+    """The body, unpacked; what is longer than ``limit`` is cut somewhere after it."""
+    content = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > limit:
+                break
+    finally:
+        await response.aclose()
+    return bytes(content)

@@ -66,7 +66,14 @@ def program(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except Exception as error:  # noqa: BLE001  the edge of the process: a line, no traceback
-        return _report(name, error, errors())
+        wrong_use, failed = errors()
+        message = f"{type(error).__name__}: {error}"
+        if isinstance(error, wrong_use + failed):
+            message = str(error)
+        elif isinstance(error, OSError) and error.strerror:
+            message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        complain(name, "\n".join([message, *getattr(error, "__notes__", ())]))
+        return WRONG_USE if isinstance(error, wrong_use) else FAILED
     return code
 
 
@@ -75,13 +82,3 @@ def complain(name: str, message: str) -> None:
     from mcp_ghost.text import plain
 
     print(plain(f"{name}: error: {message}"), file=sys.stderr)
-
-
-def _report(name: str, error: Exception, errors: Errors) -> int:
-    message = f"{type(error).__name__}: {error}"
-    if isinstance(error, errors.wrong_use + errors.failed):
-        message = str(error)
-    elif isinstance(error, OSError) and error.strerror:
-        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    complain(name, "\n".join([message, *getattr(error, "__notes__", ())]))
-    return WRONG_USE if isinstance(error, errors.wrong_use) else FAILED

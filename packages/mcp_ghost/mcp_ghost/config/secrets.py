@@ -44,14 +44,11 @@ def redactor_of(
     return Redactor({*filter(None, secrets), *secrets_of(entries)})
 
 
-def secrets_of(
-    entries: Mapping[str, Mapping[str, Any]], environ: Mapping[str, str] | None = None
-) -> set[str]:
+def secrets_of(entries: Mapping[str, Mapping[str, Any]]) -> set[str]:
     """Whatever configured servers, or our environment, may know and reveal."""
-    environ = os.environ if environ is None else environ
-    found = secrets_in(environ)
+    found = secrets_in(os.environ)
     for name, entry in entries.items():
-        found |= {secret for secret in _secrets_of(name, entry, environ) if may_be_secret(secret)}
+        found |= {secret for secret in _secrets_of(name, entry) if may_be_secret(secret)}
     return found
 
 
@@ -61,27 +58,23 @@ def bare(header: str) -> str:
     return rest if rest and scheme.lower() in _SCHEMES else header
 
 
-def _secrets_of(server: str, entry: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
-    values = {**(entry.get("headers") or {}), **_variables(server, entry)}
+def _secrets_of(server: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    variables: dict[str, str] = {}
+    if file := entry.get("env_file"):
+        with suppress(MCPConfigError):  # whoever starts the server will say so
+            variables = read_env_file(str(file), server)
+    values = {**(entry.get("headers") or {}), **variables, **(entry.get("env") or {})}
     for name, written in (with_braces(values) or {}).items():
-        value = _meant(written, environ, server)
+        value = _meant(written, server)
         if not _is_plain(name, value):
             yield from (value, bare(value))
     yield (entry.get("auth") or {}).get("client_secret") or ""
-    yield from _of_url(entry.get("url") or "", environ, server)
-    yield from _of_flags(_meant(it, environ, server) for it in entry.get("args") or ())
+    yield from _of_url(entry.get("url") or "", server)
+    yield from _of_flags(_meant(it, server) for it in entry.get("args") or ())
     for text in (json.dumps(entry, default=str), *values.values()):
         for name, _ in variables_in(text):
-            if not _is_plain(name, environ.get(name, "")):
-                yield environ.get(name, "")
-
-
-def _variables(server: str, entry: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    if file := entry.get("env_file"):
-        with suppress(MCPConfigError):  # whoever starts the server will say so
-            found = read_env_file(str(file), server)
-    return {**found, **(entry.get("env") or {})}
+            if not _is_plain(name, os.environ.get(name, "")):
+                yield os.environ.get(name, "")
 
 
 def _is_plain(name: str, value: str) -> bool:
@@ -94,9 +87,9 @@ def _is_plain(name: str, value: str) -> bool:
     return parts is not None and not (parts.query or "@" in parts.netloc)
 
 
-def _of_url(written: str, environ: Mapping[str, str], server: str) -> Iterator[str]:
+def _of_url(written: str, server: str) -> Iterator[str]:
     """User, password and query; a parameter that is a plain word is none."""
-    url = _meant(written, environ, server)
+    url = _meant(written, server)
     try:
         parts = urlsplit(url)
         yield from map(bare, basic_authorization(url).values())
@@ -122,8 +115,8 @@ def _of_flags(arguments: Iterable[str]) -> Iterator[str]:
             is_value = False
 
 
-def _meant(value: str, environ: Mapping[str, str], server: str) -> str:
+def _meant(value: str, server: str) -> str:
     """``value`` with what it refers to in place, or without that if it does not exist."""
     with suppress(MCPConfigError):
-        return str(resolved(value, environ, server))
+        return str(resolved(value, os.environ, server))
     return without_variables(value)

@@ -144,11 +144,17 @@ class ServerSession:
             try:
                 await asyncio.wait([ready, owner], return_when=asyncio.FIRST_COMPLETED)
                 if not ready.done():
-                    await self._outcome(owner)
-            except BaseException:  # cancelled, too: no server is left
+                    await owner
+            except BaseException as error:  # cancelled, too: no server is left
                 owner.cancel()
                 await self.close()
-                raise
+                if isinstance(error, MCPError) or not isinstance(error, Exception):
+                    raise
+                # A fault of ours, too, costs this server only.
+                words = self._redactor.words(f"{type(error).__name__}: {error}")
+                raise MCPServerStartupError(
+                    f"Failed to start MCP server '{self.name}': {words}"
+                ) from error
 
     async def call(
         self,
@@ -171,7 +177,11 @@ class ServerSession:
         from mcp import MCPError as ProtocolError
         from pydantic import ValidationError
 
-        client, link = await self._connected()
+        client, link = self._client, self._link
+        if client is None or link is None or self._closing.is_set():
+            raise self._not_open()
+        if not self.is_alive:
+            raise await self._died(link, was_sent=False)
         if not self._config.offers(tool):
             message = f"The configuration of '{self.name}' does not offer its tool '{tool}'."
             return ToolCallResult(None, is_error=True, error_message=message)
@@ -257,18 +267,6 @@ class ServerSession:
             return False
         return self._link.is_connected and not self._wire.has_ended
 
-    async def _outcome(self, owner: asyncio.Task[None]) -> None:
-        """Raise what ended a start; even a fault of ours is only this server's failure."""
-        try:
-            await owner
-        except MCPError:
-            raise
-        except Exception as error:  # a fault of ours, too, costs this server only
-            words = self._redactor.words(f"{type(error).__name__}: {error}")
-            raise MCPServerStartupError(
-                f"Failed to start MCP server '{self.name}': {words}"
-            ) from error
-
     async def _own(self, ready: asyncio.Future[None], seconds: float) -> None:
         """The owner task: everything from the first step to the server to the last."""
         spoken = revision.spoken_by(self._config)
@@ -345,18 +343,15 @@ class ServerSession:
 
         on_request = self._elicit and asking(self.name, self._elicit, self._paused)
         target, has_read = self._config.in_process, lambda: link.has_read
-        client, self._wire = speaking(target, streams, has_read, spoken, on_request)
+        client, wire = speaking(target, streams, has_read, spoken, on_request)
+        self._wire = wire
         async with AsyncExitStack() as stack:
             async with self._starting():
                 await stack.enter_async_context(client)
                 await self._list_tools(client)
             self._note(client, spoken)
             ready.set_result(None)
-            await closed_or_listening(client, self._closing, self._has_changed)
-
-    def _has_changed(self) -> None:
-        if self._wire is not None:
-            self._wire.tools_changed = True
+            await closed_or_listening(client, self._closing, wire)
 
     async def _list_tools(self, client: Client) -> None:
         from mcp import MCPError as ProtocolError
@@ -384,14 +379,6 @@ class ServerSession:
         said = harmless(seen(client.instructions or "")).strip()
         self.instructions = cap(self._redactor(said), self._result_limit)
         self._client = client
-
-    async def _connected(self) -> tuple[Client, Link]:
-        """What answers calls."""
-        if self._client is None or self._link is None or self._closing.is_set():
-            raise self._not_open()
-        if not self.is_alive:
-            raise await self._died(self._link, was_sent=False)
-        return self._client, self._link
 
     async def _sign_in(self, url: str, parties: str) -> str:
         clock = asyncio.get_running_loop().time

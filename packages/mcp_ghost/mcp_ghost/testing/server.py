@@ -97,7 +97,10 @@ class ModelServer:
     def answer(self, body: object, headers: dict[str, str]) -> Reply:
         """The reply to one request, which is recorded; ``headers`` hold its ":path", too."""
         wire = self._wire_of(headers)
-        objection = _objection(wire, body, headers)
+        try:
+            objection = wire.refusal(body, headers)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            objection = f"The request is malformed: {error!r}"
         known = body if isinstance(body, dict) else {}
         chat = {} if objection else wire.read(known, headers)
         translation = chat if chat is not known else None
@@ -130,13 +133,6 @@ class ModelServer:
             message = str(failure.get("message"))
             return replace(reply, body=wire.error(reply.status, message))
         return reply
-
-
-def _objection(wire: Wire, body: object, headers: dict[str, str]) -> str | None:
-    try:
-        return wire.refusal(body, headers)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        return f"The request is malformed: {error!r}"
 
 
 def _completed(body: JSONObject, request: ModelRequest, prefix: str) -> JSONObject:

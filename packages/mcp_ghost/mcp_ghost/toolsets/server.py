@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import MCPError, MCPToolCallError
@@ -17,9 +17,6 @@ from mcp_ghost.servers.session import (
     ServerSession,
 )
 from mcp_ghost.toolset import Call, Kind, Outcome, Tool, Toolset, outcome_of
-
-Listed: TypeAlias = "tuple[list[ToolSchema], Mapping[str, Mapping[str, Any]]]"
-"""The schemas of a server's tools, and what each says of itself."""
 
 
 class Leaf(Toolset):

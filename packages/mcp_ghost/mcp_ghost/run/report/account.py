@@ -241,8 +241,8 @@ class Account:
         """Go on from what ``to_dict`` gave."""
         self.replies, self.backtracks = kept["replies"], kept["backtracks"]
         self.usage, self.is_priced = Usage(**kept["usage"]), kept["is_priced"]
-        self._chain = {_place(at): ToolRecord(**record) for at, record in kept["chain"]}
-        self._errors = [(_place(at), ErrorRecord(**record)) for at, record in kept["errors"]]
+        self._chain = {(*at,): ToolRecord(**record) for at, record in kept["chain"]}
+        self._errors = [((*at,), ErrorRecord(**record)) for at, record in kept["errors"]]
 
     def metadata(self, seconds: float) -> RunMetadata:
         """The figures of a run that took ``seconds``."""
@@ -256,11 +256,6 @@ class Account:
             success_rate=succeeded / len(self._chain) if self._chain else 1.0,
             token_usage=self.usage,
         )
-
-
-def _place(kept: list[int]) -> Place:
-    iteration, position, number = kept
-    return iteration, position, number
 
 
 def history(messages: Iterable[Message], account: Account) -> list[dict[str, Any]]:

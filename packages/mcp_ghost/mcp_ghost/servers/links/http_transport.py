@@ -21,7 +21,13 @@ import httpx2
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 
-from mcp_ghost.network import basic_authorization, is_loopback, proxy_of, tls_context
+from mcp_ghost.network import (
+    basic_authorization,
+    content_of,
+    is_loopback,
+    proxy_of,
+    tls_context,
+)
 from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, Failure, IssuerPolicy, ask
 from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
@@ -104,7 +110,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         """The next message of the only stream, when it comes."""
         self._unmade: list[SessionMessage] = []
         """What else its reader is told, of requests that were not made."""
-        self._one_stream = one_stream
+        self.one_stream = one_stream
         self._endpoint: httpx2.URL | None = None
         """Where messages go beside the only stream."""
         self.sign_in: SignIn | None = None
@@ -119,7 +125,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
         self._headers = {**basic_authorization(url), **(config.headers or {})}
         most = config.max_message_bytes
-        self._most_bytes = min(most, MOST_IN_ONE_STREAM) if one_stream else most
+        self.most_bytes = min(most, MOST_IN_ONE_STREAM) if one_stream else most
         self._redactor = redactor
         # Reading the certificates takes tens of milliseconds, which plain HTTP on this machine can
         # save; elsewhere, a server may redirect to its own HTTPS.
@@ -147,7 +153,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self.issuers.note_peer(response)
         if request.method == "GET" and response.is_success and _RESUMES in request.headers:
             self.fault = None  # the answer that was cut off goes on
-        if self._one_stream:
+        if self.one_stream:
             return await self._of_one_stream(request, response)
         if request.method == "POST":
             self.status = response.status_code
@@ -167,17 +173,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             await response.aclose()  # it was not asked for, and would have to be bounded too
             return _error_response(502, INTERNAL_ERROR, malformed(""))
         response.headers["content-type"] = _EVENTS  # in UTF-8, whatever it says
-        is_answer = request.method == "POST"
-        is_subscription = request.headers.get("mcp-method") == _SUBSCRIPTION
-        is_extra = not self._one_stream and (is_subscription or not is_answer)
-        response.stream = _Events(
-            response.stream,
-            self,
-            self._most_bytes,
-            is_answer=is_answer,
-            is_all=self._one_stream,
-            is_extra=is_extra,
-        )
+        response.stream = _Events(response.stream, self, request)
         return response
 
     async def _of_one_stream(
@@ -206,7 +202,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
 
         If cancelled, it loses nothing: the next call returns what has arrived meanwhile.
         """
-        if not self._one_stream:
+        if not self.one_stream:
             return await receive()
         if self._receiving is None:
             self._receiving = asyncio.ensure_future(receive())
@@ -256,7 +252,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             return self._advice
         if "CERTIFICATE_VERIFY_FAILED" in (self.fault or ""):
             return "its certificate is valid for this host and comes from a trusted authority."
-        if self._one_stream and self.status >= 400:
+        if self.one_stream and self.status >= 400:
             return (
                 "the URL is that of an SSE endpoint (it often ends in /sse); one of streamable "
                 'HTTP needs "type": "http".'
@@ -321,7 +317,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         # The errors of a connection that did not come about: https://www.python-httpx.org/exceptions/
         if isinstance(exc, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
             fault = f"no server can be reached at {self.address} ({_words(exc)})"
-            if self._one_stream:
+            if self.one_stream:
                 self._end_unmade(request, fault)
             self.end(fault)
             return _not_made(503, self.fault or "")
@@ -332,9 +328,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     async def _whole(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """``response`` with its body, if that arrives and can be read."""
         try:
-            content = await _content(response, self._most_bytes)
-            if len(content) > self._most_bytes:
-                return _error_response(502, INTERNAL_ERROR, too_long(self._most_bytes))
+            content = await content_of(response, self.most_bytes)
+            if len(content) > self.most_bytes:
+                return _error_response(502, INTERNAL_ERROR, too_long(self.most_bytes))
             check_values(content)
         except httpx2.DecodingError:
             return _error_response(502, INTERNAL_ERROR, malformed(""))
@@ -359,7 +355,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         """An HTTP status as an error in JSON-RPC, with the server's words where it has any."""
         status, said = response.status_code, b""
         with suppress(httpx2.HTTPError):
-            said = await _content(response, _ERROR_BYTES)
+            said = await content_of(response, _ERROR_BYTES)
         code, message, data = _error_in(said.decode(errors="replace"))
         challenge = response.headers.get(_CHALLENGE, "")
         if status == 401 and challenge.lower().startswith("bearer") and self.sign_in is None:
@@ -399,37 +395,29 @@ class _Events(httpx2.AsyncByteStream):
         self,
         stream: httpx2.SyncByteStream | httpx2.AsyncByteStream,
         wire: HttpTransport,
-        most_bytes: int,
-        *,
-        is_answer: bool,
-        is_all: bool,
-        is_extra: bool,
+        request: httpx2.Request,
     ) -> None:
-        """What the stream is.
-
-        ``is_answer``: to one request; ``is_all``: there is no other, so that its end is the end;
-        ``is_extra``: the connection goes on without it.
-        """
         assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - it came from the network
         self._stream = stream
         self._wire = wire
-        self._most_bytes = most_bytes
-        self._is_answer = is_answer
-        self._is_all = is_all
-        self._is_extra = is_extra
+        self._is_answer = request.method == "POST"
+        """Whether it answers one request."""
+        is_subscription = request.headers.get("mcp-method") == _SUBSCRIPTION
+        self._is_extra = not wire.one_stream and (is_subscription or not self._is_answer)
+        """Whether the connection goes on without it."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        events = readable_events(self._stream, self._most_bytes, is_answer=self._is_answer)
+        events = readable_events(self._stream, self._wire.most_bytes, is_answer=self._is_answer)
         try:
             async for event in events:
                 if self._is_answer and _ENDPOINT.search(event):
                     self._wire.is_older()
                     return
                 yield event
-            if self._is_all:
+            if self._wire.one_stream:
                 self._wire.end("it closed the connection")
         except TooLongEventError:
-            if self._is_all:
+            if self._wire.one_stream:
                 self._wire.end("it sent a message that is too long")
         except httpx2.TransportError as error:
             if self._is_extra:
@@ -455,19 +443,6 @@ async def _without_body(response: httpx2.Response) -> httpx2.Response:
 
 def _kept(response: httpx2.Response) -> dict[str, str]:
     return {name: it for name, it in response.headers.items() if name in _READ_BY_THE_SDK}
-
-
-async def _content(response: httpx2.Response, limit: int) -> bytes:
-    """The body; what is longer than ``limit`` is cut somewhere after it."""
-    content = bytearray()
-    try:
-        async for chunk in response.aiter_bytes():
-            content += chunk
-            if len(content) > limit:
-                break
-    finally:
-        await response.aclose()
-    return bytes(content)
 
 
 def _error_in(text: str) -> tuple[int | None, str, object]:

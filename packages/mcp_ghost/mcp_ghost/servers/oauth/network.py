@@ -23,7 +23,7 @@ from mcp_ghost.guard import (
     resolve,
     without_zones,
 )
-from mcp_ghost.network import is_loopback, proxy_of, tls_context
+from mcp_ghost.network import content_of, is_loopback, proxy_of, tls_context
 from mcp_ghost.text import address
 
 ELSEWHERE = "mcp_ghost_elsewhere"
@@ -125,22 +125,15 @@ async def ask(request: httpx2.Request, policy: IssuerPolicy) -> httpx2.Response:
     try:
         async with way as network:
             response = await network.handle_async_request(copy)
-            content = await _content(response)
+            content = await content_of(response, _MOST_BYTES)
+            if len(content) > _MOST_BYTES:
+                raise httpx2.DecodingError("its answer is too long")
     except UrlRefusedError as error:
         return _fault(f"{address(url)} is not asked: {error}")
     except httpx2.HTTPError as error:
         return _fault(f"{address(url)} does not answer ({error or type(error).__name__})")
     kept = {name: value for name, value in response.headers.items() if name in _KEPT}
     return httpx2.Response(response.status_code, headers=kept, content=content)
-
-
-async def _content(response: httpx2.Response) -> bytes:
-    content = bytearray()
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > _MOST_BYTES:
-            raise httpx2.DecodingError("its answer is too long")
-    return bytes(content)
 
 
 def _fault(words: str) -> httpx2.Response:

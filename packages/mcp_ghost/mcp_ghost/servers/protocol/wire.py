@@ -240,11 +240,9 @@ def speaking(
     return client, wire
 
 
-async def closed_or_listening(
-    client: Client, closing: asyncio.Event, on_change: Callable[[], None]
-) -> None:
+async def closed_or_listening(client: Client, closing: asyncio.Event, wire: Wire | NoWire) -> None:
     """Listen to changes, where that has to be asked for, until ``closing``."""
-    listening = asyncio.create_task(_listen(client, on_change))
+    listening = asyncio.create_task(_listen(client, wire))
     try:
         await closing.wait()
     finally:
@@ -252,7 +250,7 @@ async def closed_or_listening(
         await asyncio.wait([listening])
 
 
-async def _listen(client: Client, on_change: Callable[[], None]) -> None:
+async def _listen(client: Client, wire: Wire | NoWire) -> None:
     """Keep a subscription open; before 2026-07-28, changes are told to everybody."""
     tools = client.server_capabilities.tools
     if client.session.discover_result is None or tools is None or not tools.list_changed:
@@ -263,7 +261,7 @@ async def _listen(client: Client, on_change: Callable[[], None]) -> None:
             async with client.listen(tools_list_changed=True) as subscription:
                 pause = _FIRST_PAUSE
                 async for _ in subscription:
-                    on_change()
+                    wire.tools_changed = True
         except SubscriptionLost as error:
             _logger.debug("Lost the subscription to changes: %s", error)
         except MCPError as error:
