@@ -17,12 +17,7 @@ from mcp_ghost.errors import GoldenError, LLMError
 from mcp_ghost.ghost import mcp_ghost, run
 from mcp_ghost.golden.file import RecordedFrom, as_golden, save_golden
 from mcp_ghost.golden.scrub import Scrubber, places, usable_at_replay
-from mcp_ghost.golden.servers import (
-    Recorded,
-    RecordedServer,
-    RecordingServer,
-    recorded_servers,
-)
+from mcp_ghost.golden.servers import Recorded, RecordedServer, RecordingServer, recorded_servers
 from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport, is_stream
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.client import base_url_of, get_llm_client

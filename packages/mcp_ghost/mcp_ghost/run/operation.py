@@ -33,14 +33,7 @@ from mcp_ghost.run.pausing.approval import Approved
 from mcp_ghost.run.pausing.ledger import PausedError
 from mcp_ghost.run.pausing.questions import Interruptible
 from mcp_ghost.run.pausing.state import Standing, State
-from mcp_ghost.run.recovery import (
-    Bounded,
-    Broken,
-    Noted,
-    Reported,
-    Restarting,
-    Unrepeated,
-)
+from mcp_ghost.run.recovery import Bounded, Broken, Noted, Reported, Restarting, Unrepeated
 from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import Account, GhostResult, ServerRecord, history
 from mcp_ghost.run.report.dependencies import with_dependencies

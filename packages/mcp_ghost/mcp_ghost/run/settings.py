@@ -8,16 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    Required,
-    TypedDict,
-    cast,
-    get_args,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict, cast, get_args
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,14 +13,7 @@ from typing import Any, TypeAlias
 
 from mcp_ghost.media import TOKENS_OF_IMAGE
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, assistant_message, text_in
-from mcp_ghost.run.memory.summary import (
-    Exchange,
-    by_rule,
-    cut,
-    request,
-    shortened,
-    summary_message,
-)
+from mcp_ghost.run.memory.summary import Exchange, by_rule, cut, request, shortened, summary_message
 
 _BYTES_OF_TOKEN = 4
 """About, in English; letters of other scripts take more of both."""

@@ -21,13 +21,7 @@ import httpx2
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 
-from mcp_ghost.network import (
-    basic_authorization,
-    content_of,
-    is_loopback,
-    proxy_of,
-    tls_context,
-)
+from mcp_ghost.network import basic_authorization, content_of, is_loopback, proxy_of, tls_context
 from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, Failure, IssuerPolicy, ask
 from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
