@@ -63,7 +63,10 @@ class Anthropic(HostedProvider):
             # A history that calls tools needs definitions even where none is on offer.
             offered = tools or request.known_tools or common.minimal_tools(messages)
             payload["tools"] = [_tool(tool, names) for tool in offered]
-            choice = _tool_choice(request.tool_choice if tools else "none", names)
+            asked = request.tool_choice if tools else "none"
+            choice: JSONObject = {"type": "any" if asked == "required" else asked or "auto"}
+            if isinstance(asked, dict):
+                choice = {"type": "tool", "name": names.encode(asked["function"]["name"])}
             if options.get("parallel_tool_calls") is False and choice["type"] != "none":
                 choice["disable_parallel_tool_use"] = True
             payload["tool_choice"] = choice
@@ -88,7 +91,12 @@ class Anthropic(HostedProvider):
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        blocks = _blocks(body)
+        if failure := common.reported(body):
+            raise failure
+        content = body.get("content")
+        if not isinstance(content, list):
+            raise LLMReplyError("The model server sent a reply without content.")
+        blocks = [block for block in common.blocks_in(content) if block.get("type")]
         said = "".join(b.get("text", "") for b in blocks if b["type"] == "text")
         thinking = [str(b["thinking"]) for b in blocks if b.get("thinking")]
         uses = (block for block in blocks if block["type"] == "tool_use")
@@ -100,13 +108,12 @@ class Anthropic(HostedProvider):
             error = LLMReplyError("Claude refused to answer this request (stop reason 'refusal').")
             error.usage = LLMResponse(None, model, usage=_usage(body.get("usage"))).spent
             raise error
-        return LLMResponse(
-            content=None if calls else said or None,
+        return common.reply(
+            said,
+            calls,
             model=str(body.get("model") or model),
             usage=_usage(body.get("usage")),
-            tool_calls=calls or None,
             finish_reason=_FINISH_REASON.get(str(stop), str(stop)) if stop else None,
-            text=(said or None) if calls else None,
             reasoning="\n".join(thinking) or None,
             provider_state=_state(blocks, calls),
         )
@@ -138,10 +145,9 @@ def _content(message: Message, marked: bool) -> list[JSONObject]:
 def _block(part: JSONObject) -> JSONObject:
     if part.get("type") == "image_url":
         url = str(part["image_url"]["url"])
-        if match := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
+        source = {"type": "url", "url": url}
+        if match := common.DATA_URL.fullmatch(url):
             source = {"type": "base64", "media_type": match[1], "data": match[2]}
-        else:
-            source = {"type": "url", "url": url}
         return {"type": "image", "source": source}
     return {key: value for key, value in part.items() if key != "cache_control"}
 
@@ -187,12 +193,6 @@ def _result(message: Message, marked: bool) -> JSONObject:
     return block
 
 
-def _tool_choice(choice: str | JSONObject | None, names: ToolNames) -> JSONObject:
-    if isinstance(choice, dict):
-        return {"type": "tool", "name": names.encode(choice["function"]["name"])}
-    return {"type": "any" if choice == "required" else choice or "auto"}
-
-
 def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
     function, name = tool["function"], tool["function"]["name"]
     encoded: JSONObject = {"name": names.encode(name)}
@@ -222,15 +222,6 @@ def _options(options: Mapping[str, object], model: str) -> JSONObject:
 
 
 # --- decoding
-
-
-def _blocks(body: Mapping[str, Any]) -> list[JSONObject]:
-    if error := common.reported(body):
-        raise error
-    content = body.get("content")
-    if not isinstance(content, list):
-        raise LLMReplyError("The model server sent a reply without content.")
-    return [block for block in common.blocks_in(content) if block.get("type")]
 
 
 def _state(blocks: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:

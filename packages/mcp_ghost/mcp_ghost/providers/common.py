@@ -12,13 +12,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from mcp_ghost.errors import LLMMalformedCallError, LLMReplyError, LLMStatusError
-from mcp_ghost.messages import FunctionCall, ToolCall, text_in
+from mcp_ghost.messages import (
+    FunctionCall,
+    LLMResponse,
+    Message,
+    ToolCall,
+    ToolSchema,
+    text_in,
+)
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.parameters import odd_names
 from mcp_ghost.providers.schema import is_recursive
 
 if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
     from mcp_ghost.providers.streaming.events import Assembler
     from mcp_ghost.results import JSONObject
 
@@ -33,6 +39,7 @@ MOST_TOKENS = 10**9
 """Of one reply; a provider that reports more, or fewer than none, is not believed."""
 MOST_DOLLARS = 10**4
 """For one reply, the same."""
+DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 _COUNT = re.compile(r"tokens$|token_?count$", re.IGNORECASE)
 
 # Groq (https://console.groq.com/docs/tool-use), Ollama (https://github.com/ollama/ollama/issues/12884)
@@ -174,6 +181,18 @@ class StreamingProvider(Provider, Protocol):
 # --- readings
 
 
+def at(value: object, *path: str) -> Any:  # noqa: ANN401  any JSON
+    """What is at ``path`` in some JSON; None where an object on the way is none."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def dicts_in(value: object) -> list[JSONObject]:
+    """The objects in a list; nothing where it is none."""
+    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
+
+
 def calls_of(messages: Iterable[Message]) -> Iterator[JSONObject]:
     """Every call in ``messages``."""
     return (call for message in messages for call in message.get("tool_calls") or ())
@@ -209,19 +228,17 @@ def parts_of(content: object) -> list[JSONObject]:
 
 def text_of(content: object) -> str:
     """The text of a content."""
-    if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, dict)]
-        return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
-    return content if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return content
+    parts = dicts_in(content)
+    return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
 
 
 def blocks_in(content: object) -> list[JSONObject]:
     """The parts of a reply, each with a text that is one if it has any."""
-    parts = content if isinstance(content, list) else []
     return [
         {**part, "text": text_of(part["text"])} if "text" in part else part
-        for part in parts
-        if isinstance(part, dict)
+        for part in dicts_in(content)
     ]
 
 
@@ -235,9 +252,7 @@ def result_text(message: Message) -> str:
 
 def images_of(message: Message) -> list[JSONObject]:
     """The images in a message, as parts."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    return [part for part in parts if part.get("type") == "image_url"]
+    return [part for part in dicts_in(message.get("content")) if part.get("type") == "image_url"]
 
 
 def object_of(arguments: object) -> JSONObject:
@@ -340,8 +355,7 @@ def _as_object(written: str) -> str:
 
 def state_of(message: Message, provider: str) -> list[JSONObject]:
     """What ``provider`` attached to ``message``; what others attached is not its business."""
-    state = message.get("provider_state")
-    parts = state.get(provider) if isinstance(state, Mapping) else None
+    parts = at(message, "provider_state", provider)
     return parts if isinstance(parts, list) else []
 
 
@@ -350,13 +364,17 @@ def schema_in(response_format: object) -> JSONObject | None:
 
     Where the request says that it is not strict, or it is recursive, Anthropic and Gemini cannot.
     """
-    if not isinstance(response_format, Mapping) or response_format.get("type") != "json_schema":
+    named = at(response_format, "json_schema")
+    if at(response_format, "type") != "json_schema" or at(named, "strict") is False:
         return None
-    named = response_format.get("json_schema")
-    if not isinstance(named, Mapping) or named.get("strict") is False:
-        return None
-    schema = named.get("schema")
+    schema = at(named, "schema")
     return schema if isinstance(schema, dict) and not is_recursive(schema) else None
+
+
+def reply(said: str, calls: list[ToolCall], **fields: Any) -> LLMResponse:  # noqa: ANN401
+    """A reply whose words are the answer, or stand beside its calls; ``fields`` are its others."""
+    words = {"text" if calls else "content": said or None}
+    return LLMResponse(**{"content": None, **words, "tool_calls": calls or None, **fields})
 
 
 def usage_of(prompt: object, completion: object, total: object, cached: object) -> dict[str, int]:
@@ -371,9 +389,9 @@ def usage_of(prompt: object, completion: object, total: object, cached: object) 
 
 def error_text(body: object) -> str:
     """What an error body of any provider says, or ""."""
-    error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(body, dict) and not error:  # vLLM, Mistral and FastAPI leave the envelope out
-        told = body.get("message") or body.get("detail")
+    error = at(body, "error")
+    if not error:  # vLLM, Mistral and FastAPI leave the envelope out
+        told = at(body, "message") or at(body, "detail")
         error = {"message": told} if told else None
     if not isinstance(error, dict):
         return str(error or "")
@@ -381,8 +399,7 @@ def error_text(body: object) -> str:
         return _detailed(told)
     said = str(error.get("message") or json.dumps(error))
     # OpenRouter's own message is only "Provider returned error"; the reason is what that one said.
-    metadata = error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    raw = at(error, "metadata", "raw")
     return f"{said}: {raw}" if raw else said
 
 
@@ -410,21 +427,20 @@ def _detailed(told: object) -> str:
 
 def error_names(body: object) -> dict[str, str]:
     """What an error body says beside its words: "type", "code", "param" and a daily "quota"."""
-    error = body.get("error") if isinstance(body, dict) else None
-    named = error if isinstance(error, dict) else body if isinstance(body, dict) else {}
-    names = {key: str(named[key]) for key in ("type", "code", "param") if named.get(key)}
+    error = at(body, "error")
+    named = error if isinstance(error, dict) else body
+    names = {key: str(it) for key in ("type", "code", "param") if (it := at(named, key))}
     # google.rpc.QuotaFailure, where one for a whole day is used up
-    quotas = re.findall(r"\w+PerDay\w*", json.dumps(named.get("details", "")))
+    quotas = re.findall(r"\w+PerDay\w*", json.dumps(at(named, "details") or ""))
     return names | ({"quota": quotas[0]} if quotas else {})
 
 
 def malformed_call(body: object, said: str = "") -> LLMMalformedCallError | None:
     """The error in ``body`` or ``said``, if it is that of a call which the model wrote wrongly."""
-    error = body.get("error") if isinstance(body, dict) else None
     said = said or error_text(body)
     if not _MALFORMED_CALL.search(" ".join([said, *error_names(body).values()])):
         return None
-    wrote = error.get("failed_generation") if isinstance(error, dict) else None
+    wrote = at(body, "error", "failed_generation")
     shown = f" It wrote: {str(wrote)[:_MOST_WRITTEN]}" if wrote else ""
     return LLMMalformedCallError(f"The model wrote a tool call that cannot be read: {said}{shown}")
 
@@ -461,16 +477,15 @@ def doubtful(body: Mapping[str, Any]) -> list[str]:
     """The figures in the usage of a reply, whatever the wire, that cannot be true."""
     usage = body.get("usage") or body.get("usageMetadata")
     figures = dict(usage) if isinstance(usage, dict) else {}
-    for details in [it for it in figures.values() if isinstance(it, dict)]:
+    for details in dicts_in([*figures.values()]):
         figures |= details
-    return [name for name, value in figures.items() if value is not None and _is_odd(name, value)]
-
-
-def _is_odd(name: str, value: object) -> bool:
-    if name == "cost":
-        return _within(value, MOST_DOLLARS) != value
-    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return bool(_COUNT.search(name)) and not (is_whole and _within(value, MOST_TOKENS) == value)
+    odd: list[str] = []
+    for name, value in figures.items():
+        near = _within(value, MOST_DOLLARS if name == "cost" else MOST_TOKENS)
+        is_whole = name == "cost" or (near is not None and near == int(near))
+        is_figure = value is not None and (name == "cost" or _COUNT.search(name))
+        odd += [name] if is_figure and not (is_whole and near == value) else []
+    return odd
 
 
 def _within(value: object, most: int) -> int | float | None:

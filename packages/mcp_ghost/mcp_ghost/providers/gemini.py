@@ -106,7 +106,7 @@ class Gemini(HostedProvider):
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         candidate = _candidate(body)
-        parts = _reply_parts(candidate)
+        parts = common.blocks_in(common.at(candidate, "content", "parts"))
         said = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
         thinking = [part["text"] for part in parts if "text" in part and part.get("thought")]
         called = (part["functionCall"] for part in parts if _is_call(part))
@@ -115,17 +115,20 @@ class Gemini(HostedProvider):
         )
         reason = str(candidate.get("finishReason") or "")
         if reason in _ADVICE or (reason not in _FINISH_REASON and not said and not calls):
-            error = _unusable(reason, candidate.get("finishMessage"))
+            advice = _ADVICE.get(reason, "Nothing came back.")
+            told = candidate.get("finishMessage")
+            words = f"Gemini gave no usable answer ({reason}). {advice}"
+            kind = LLMMalformedCallError if reason in _MALFORMED else LLMReplyError
+            error = kind(f"{words} It says: {told}" if told else words)
             error.usage = LLMResponse(None, model, usage=_usage(body.get("usageMetadata"))).spent
             raise error
         finish_reason = _FINISH_REASON.get(reason, reason.lower())
-        return LLMResponse(
-            content=None if calls else said or None,
+        return common.reply(
+            said,
+            calls,
             model=str(body.get("modelVersion") or model),
             usage=_usage(body.get("usageMetadata")),
-            tool_calls=calls or None,
             finish_reason="tool_calls" if calls and finish_reason == "stop" else finish_reason,
-            text=(said or None) if calls else None,
             reasoning="\n".join(thinking) or None,
             provider_state=_state(parts, calls),
         )
@@ -164,7 +167,7 @@ def _part(part: JSONObject) -> JSONObject:
     if part.get("type") != "image_url":
         return {"text": str(part.get("text") or "")}
     url = str(part["image_url"]["url"])
-    if match := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
+    if match := common.DATA_URL.fullmatch(url):
         return {"inlineData": {"mimeType": match[1], "data": match[2]}}
     return {"fileData": {"fileUri": url}}
 
@@ -184,9 +187,9 @@ def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str
 
 
 def _call_part(function: JSONObject, state: JSONObject, names: ToolNames) -> JSONObject:
-    call: JSONObject = {"name": names.encode(function["name"])}
     given = common.object_of(function.get("arguments"))
-    call["args"] = names.encode_arguments(given, FOR_GEMINI.names)
+    args = names.encode_arguments(given, FOR_GEMINI.names)
+    call: JSONObject = {"name": names.encode(function["name"]), "args": args}
     call |= {"id": state["id"]} if "id" in state else {}
     return {"functionCall": call, **_signature(state)}
 
@@ -272,34 +275,18 @@ def _generation_config(options: Mapping[str, Any], *, signed: bool) -> JSONObjec
 def _candidate(body: Mapping[str, Any]) -> JSONObject:
     if error := common.reported(body):
         raise error
-    feedback = body.get("promptFeedback")
-    if isinstance(feedback, dict) and feedback.get("blockReason"):
-        said = f": {feedback['blockReasonMessage']}" if feedback.get("blockReasonMessage") else ""
-        raise LLMReplyError(
-            f"Gemini's filters blocked the prompt ({feedback['blockReason']}){said}. Rephrase it."
-        )
-    candidates = body.get("candidates")
-    first = candidates[0] if isinstance(candidates, list) and candidates else None
-    if not isinstance(first, dict):
+    if reason := common.at(body, "promptFeedback", "blockReason"):
+        said = common.at(body, "promptFeedback", "blockReasonMessage")
+        told = f": {said}" if said else ""
+        raise LLMReplyError(f"Gemini's filters blocked the prompt ({reason}){told}. Rephrase it.")
+    candidates = common.dicts_in(body.get("candidates"))
+    if not candidates:
         raise LLMReplyError("The model server sent a reply without any candidates.")
-    return first
-
-
-def _reply_parts(candidate: JSONObject) -> list[JSONObject]:
-    content = candidate.get("content")
-    parts = content.get("parts") if isinstance(content, dict) else None
-    return common.blocks_in(parts)
+    return candidates[0]
 
 
 def _is_call(part: JSONObject) -> bool:
     return isinstance(part.get("functionCall"), dict)
-
-
-def _unusable(reason: str, message: object) -> LLMReplyError:
-    advice = _ADVICE.get(reason, "Nothing came back.")
-    said = f" It says: {message}" if message else ""
-    kind = LLMMalformedCallError if reason in _MALFORMED else LLMReplyError
-    return kind(f"Gemini gave no usable answer ({reason}). {advice}{said}")
 
 
 def _state(parts: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:

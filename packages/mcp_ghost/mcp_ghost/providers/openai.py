@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.providers import common
+from mcp_ghost.providers.common import at
 from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, HostedProvider, hosted_at
 from mcp_ghost.providers.parameters import parameters
 from mcp_ghost.providers.streaming.openai import OpenAIAssembler
@@ -101,12 +102,25 @@ class OpenAI(HostedProvider):
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        choice = _choice(body)
+        choice = next(iter(common.dicts_in(body.get("choices"))), {})
+        if error := common.reported(body) or common.reported(choice):
+            raise error
+        if not choice:
+            raise LLMReplyError("The model server sent a reply without any choices.")
         message = choice.get("message")
         message = message if isinstance(message, dict) else {}
         said, thinking = split_thinking(common.text_of(message.get("content")))
         said = said if said.strip() else common.text_of(message.get("refusal"))
-        thoughts = _thinking_fields(message), _thinking_parts(message.get("content")), thinking
+        fields = (message.get(key) for key in ("reasoning", "reasoning_content"))
+        thoughts = (
+            next((text for text in fields if isinstance(text, str) and text), ""),
+            # Mistral's way: parts of type "thinking" that hold text parts.
+            "".join(
+                common.text_of(part.get("thinking"))
+                for part in common.dicts_in(message.get("content"))
+            ),
+            thinking,
+        )
         raw = message.get("tool_calls")
         calls = common.tool_calls(map(_said, raw if isinstance(raw, list) else ()), names)
         finish_reason = choice.get("finish_reason")
@@ -114,17 +128,14 @@ class OpenAI(HostedProvider):
         if not calls and (malformed := common.malformed_call(None, native)):
             raise malformed
         usage = body.get("usage")
-        usage = usage if isinstance(usage, dict) else None
-        cost = usage.get("cost") if usage else None
-        return LLMResponse(
-            content=None if calls else said or None,
+        return common.reply(
+            said,
+            calls,
             model=str(body.get("model") or model),
-            usage=_usage(usage) if usage else None,
-            tool_calls=calls or None,
+            usage=_usage(usage) if isinstance(usage, dict) and usage else None,
             finish_reason=str(finish_reason) if finish_reason else None,
-            text=(said or None) if calls else None,
             reasoning="\n".join(filter(None, thoughts)) or None,
-            cost=common.cost_of(cost),
+            cost=common.cost_of(at(usage, "cost")),
             provider_state=_state(message, calls),
         )
 
@@ -239,8 +250,11 @@ def tool_of(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) ->
     function = tool["function"]
     encoded: JSONObject = {"name": names.encode(function["name"])}
     if description := function.get("description"):
-        if dialect == "openai" or (dialect == "openrouter" and model.startswith("openai/")):
-            description = _shortened(description)
+        is_at_openai = dialect == "openai" or (
+            dialect == "openrouter" and model.startswith("openai/")
+        )
+        if is_at_openai and len(description) > _MAX_DESCRIPTION:
+            description = description[: _MAX_DESCRIPTION - 4].rstrip() + " ..."
         encoded["description"] = description
     taken = FOR_OPENAI if dialect == "openai" else FOR_GRAMMARS
     encoded["parameters"] = parameters(function.get("parameters"), taken, function["name"])
@@ -257,12 +271,6 @@ def authorization(request: common.LLMRequest) -> dict[str, str]:
     if host.endswith(".azure.com") and not request.api_key.startswith("eyJ"):
         return {"api-key": request.api_key}  # openai.lib.azure.AzureOpenAI
     return {"Authorization": f"Bearer {request.api_key}"}
-
-
-def _shortened(description: str) -> str:
-    if len(description) <= _MAX_DESCRIPTION:
-        return description
-    return description[: _MAX_DESCRIPTION - 4].rstrip() + " ..."
 
 
 def _tool_choice(choice: str | JSONObject, names: ToolNames) -> str | JSONObject:
@@ -298,34 +306,11 @@ def options_of(
 # --- decoding
 
 
-def _choice(body: Mapping[str, Any]) -> JSONObject:
-    choices = body.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    choice: JSONObject = first if isinstance(first, dict) else {}
-    if error := common.reported(body) or common.reported(choice):
-        raise error
-    if not choice:
-        raise LLMReplyError("The model server sent a reply without any choices.")
-    return choice
-
-
-def _thinking_fields(message: JSONObject) -> str:
-    fields = (message.get(key) for key in ("reasoning", "reasoning_content"))
-    return next((text for text in fields if isinstance(text, str) and text), "")
-
-
-def _thinking_parts(content: object) -> str:
-    """Mistral's way: parts of type "thinking" that hold text parts."""
-    parts = content if isinstance(content, list) else []
-    return "".join(common.text_of(part.get("thinking")) for part in parts if isinstance(part, dict))
-
-
-def _said(entry: object) -> tuple[object, object, object]:
-    """Id, name and arguments of a call."""
-    call = entry if isinstance(entry, dict) else {}
-    function = call.get("function")
+def _said(call: object) -> tuple[object, object, object]:
+    """Id, name and arguments of a call; some servers leave the inner object out."""
+    function = at(call, "function")
     function = function if isinstance(function, dict) else call
-    return call.get("id"), function.get("name"), function.get("arguments")
+    return at(call, "id"), at(function, "name"), at(function, "arguments")
 
 
 def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:
@@ -342,8 +327,7 @@ def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    cached = at(usage, "prompt_tokens_details", "cached_tokens")
     return common.usage_of(
         usage.get("prompt_tokens"),
         usage.get("completion_tokens"),

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
-from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema, text_in
+from mcp_ghost.messages import LLMResponse, Message, ToolCall, text_in
 from mcp_ghost.providers import common
 from mcp_ghost.providers.openai import (
     REASONING_MODEL,
@@ -77,24 +77,25 @@ class EitherOpenAI(OpenAI):
             raise LLMReplyError(
                 f"The model server says of its reply only that it {body['status']}."
             )
-        output = body.get("output")
-        listed = output if isinstance(output, list) else []
-        items = [it for it in listed if isinstance(it, dict) and isinstance(it.get("type"), str)]
+        output = common.dicts_in(body.get("output"))
+        items = [it for it in output if isinstance(it.get("type"), str)]
         said = _said(items)
         uses = (item for item in items if item.get("type") == "function_call")
         calls = common.tool_calls(
             ((use.get("call_id"), use.get("name"), use.get("arguments")) for use in uses), names
         )
-        usage = body.get("usage")
-        return LLMResponse(
-            content=None if calls else said or None,
+        finish_reason = "tool_calls" if calls else "stop"
+        if body.get("status") == "incomplete":
+            reason = str(common.at(body, "incomplete_details", "reason") or "incomplete")
+            finish_reason = _FINISH_REASON.get(reason, reason)
+        return common.reply(
+            said,
+            calls,
             model=str(body.get("model") or model),
-            usage=_usage(usage),
-            tool_calls=calls or None,
-            finish_reason=_finish_reason(body, calls),
-            text=(said or None) if calls else None,
+            usage=_usage(body.get("usage")),
+            finish_reason=finish_reason,
             reasoning="\n".join(filter(None, map(_thought, items))) or None,
-            cost=common.cost_of(usage.get("cost")) if isinstance(usage, dict) else None,
+            cost=common.cost_of(common.at(body, "usage", "cost")),
             provider_state=_state(items, calls),
         )
 
@@ -118,7 +119,15 @@ def _payload(request: common.LLMRequest) -> JSONObject:
         items += _items(message, names, dialect, len(items))
     payload["input"] = items or [{"type": "message", "role": "user", "content": common.OPENING}]
     if request.tools:
-        payload["tools"] = [_tool(tool, names, dialect, request.model) for tool in request.tools]
+        # Not strict unless a tool says so: that is the default here, and few schemas are.
+        payload["tools"] = [
+            {
+                "type": "function",
+                "strict": False,
+                **tool_of(tool, names, dialect, request.model)["function"],
+            }
+            for tool in request.tools
+        ]
         choice = request.tool_choice
         if isinstance(choice, dict):
             choice = {"type": "function", "name": names.encode(choice["function"]["name"])}
@@ -205,12 +214,6 @@ def _call(call: JSONObject, names: ToolNames) -> JSONObject:
     }
 
 
-def _tool(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) -> JSONObject:
-    """Not strict unless it says so: that is the default here, and few schemas are."""
-    function = tool_of(tool, names, dialect, model)["function"]
-    return {"type": "function", "strict": False, **function}
-
-
 def _options(given: JSONObject, dialect: Dialect, model: str) -> JSONObject:
     form = given.pop("response_format", None)
     reasoning = REASONING_MODEL.search(model) is not None
@@ -239,8 +242,7 @@ def _options(given: JSONObject, dialect: Dialect, model: str) -> JSONObject:
 
 def _failure(body: Mapping[str, Any]) -> LLMStatusError | LLMReplyError | None:
     """The error of a reply: whatever has a code of its own kind is the fault of the request."""
-    error = body.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
+    code = common.at(body, "error", "code")
     its_own = {str(code): 400} if code and not str(code).isdecimal() else {}
     failure = common.reported(body, its_own)
     if failure is not None and (usage := _usage(body.get("usage"))):
@@ -263,14 +265,6 @@ def _thought(item: JSONObject) -> str:
         return ""
     texts = common.blocks_in(item.get("content")) or common.blocks_in(item.get("summary"))
     return "\n".join(str(part.get("text") or "") for part in texts)
-
-
-def _finish_reason(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> str | None:
-    if body.get("status") == "incomplete":
-        details = body.get("incomplete_details")
-        reason = str(details.get("reason")) if isinstance(details, dict) else "incomplete"
-        return _FINISH_REASON.get(reason, reason)
-    return "tool_calls" if calls else "stop"
 
 
 def _state(items: Sequence[JSONObject], calls: Sequence[ToolCall]) -> JSONObject | None:
@@ -310,10 +304,9 @@ def _kept(items: Sequence[JSONObject], calls: Sequence[ToolCall]) -> Iterator[JS
 def _usage(usage: object) -> dict[str, int] | None:
     if not isinstance(usage, dict):
         return None
-    details = usage.get("input_tokens_details")
     return common.usage_of(
         usage.get("input_tokens"),
         usage.get("output_tokens"),
         usage.get("total_tokens"),
-        details.get("cached_tokens") if isinstance(details, dict) else None,
+        common.at(usage, "input_tokens_details", "cached_tokens"),
     )

@@ -33,7 +33,7 @@ from mcp_ghost.errors import (
     LLMUnreachableError,
     is_out_of_credit,
 )
-from mcp_ghost.providers.common import error_names, error_text, malformed_call
+from mcp_ghost.providers.common import at, dicts_in, error_names, error_text, malformed_call
 from mcp_ghost.providers.streaming.events import Assembler, EventReader, OnDelta, objects_in
 from mcp_ghost.redact import redact
 from mcp_ghost.text import address
@@ -364,7 +364,11 @@ def read_body(
     found = objects_in(content)
     body = found[0] if found else None
     if not response.is_success:
-        said = error_text(body) or _moved(response) or content.decode("utf-8", errors="replace")
+        said = error_text(body)
+        if not said and response.has_redirect_location:
+            # Following it could carry the key to another host.
+            said = f"moved to {response.headers['location']}"
+        said = said or content.decode("utf-8", errors="replace")
         if malformed := malformed_call(body, said):
             raise LLMMalformedCallError(endpoint.redact(str(malformed)))
         raise endpoint.status_error(
@@ -383,24 +387,15 @@ def read_body(
     if is_whole or assembler is None:
         return body
     for piece in found:
-        for _ in assembler.add(piece):
-            pass
+        [*assembler.add(piece)]  # what it says has no listener
     return assembler.body()
-
-
-def _moved(response: httpx2.Response) -> str:
-    """Where a redirect leads; following it could carry the key to another host."""
-    return f"moved to {response.headers['location']}" if response.has_redirect_location else ""
 
 
 def _asked_delay(headers: Mapping[str, str], body: object) -> float | None:
     """Seconds to wait as the server asked: in a header, or as Google does in the body."""
     asked = retry_after(headers)
-    error = body.get("error") if isinstance(body, dict) else None
-    details = error.get("details") if isinstance(error, dict) else None
-    for detail in details if asked is None and isinstance(details, list) else ():
-        delay = str(detail.get("retryDelay")) if isinstance(detail, dict) else ""
-        if match := re.fullmatch(r"(\d+(?:\.\d+)?)s", delay):
+    for detail in dicts_in(at(body, "error", "details")) if asked is None else ():
+        if match := re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay"))):
             return float(match[1])
     return asked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mcp_ghost.providers.common import blocks_in
+from mcp_ghost.providers.common import at, blocks_in
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Delta
@@ -25,8 +25,7 @@ class GeminiAssembler:
     @property
     def is_complete(self) -> bool:
         """Whether the reply has come to its end, or to an error."""
-        feedback = self._body.get("promptFeedback")
-        is_blocked = isinstance(feedback, dict) and feedback.get("blockReason")
+        is_blocked = at(self._body, "promptFeedback", "blockReason")
         return bool(self._candidate.get("finishReason") or is_blocked or self._body.get("error"))
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
@@ -42,8 +41,7 @@ class GeminiAssembler:
             return
         said = {key: it for key, it in first.items() if key != "content" and it is not None}
         self._candidate |= said
-        content = first.get("content")
-        for part in blocks_in(content.get("parts") if isinstance(content, dict) else None):
+        for part in blocks_in(at(first, "content", "parts")):
             self._take(part)
             if part.get("text"):
                 yield "thinking" if part.get("thought") else "text", part["text"]
@@ -64,11 +62,8 @@ class GeminiAssembler:
             return  # sent twice
         last = self._parts[-1] if self._parts else {}
         is_plain = part.keys() <= {"text", "thought"} and last.keys() <= {"text", "thought"}
-        if "text" in part and "text" in last and is_plain and _thought(part) == _thought(last):
+        is_of_kind = bool(part.get("thought")) == bool(last.get("thought"))
+        if "text" in part and "text" in last and is_plain and is_of_kind:
             self._parts[-1] = {**last, "text": last["text"] + part["text"]}
         else:
             self._parts.append(part)
-
-
-def _thought(part: JSONObject) -> bool:
-    return bool(part.get("thought"))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.providers.common import parsed_object, text_of
+from mcp_ghost.providers.common import at, dicts_in, parsed_object, text_of
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Delta
@@ -42,7 +42,7 @@ class OpenAIAssembler:
         self._body |= said
         if "error" in (piece.get("object"), piece.get("type")):  # vLLM's, and of events so named
             self._body["error"] = piece.get("error") or piece
-        choices = _dicts(piece.get("choices"))
+        choices = dicts_in(piece.get("choices"))
         if self._choice is None and choices:
             self._choice = choices[0].get("index") or 0
         choice = next((it for it in choices if (it.get("index") or 0) == self._choice), None)
@@ -73,13 +73,16 @@ class OpenAIAssembler:
         content = delta.get("content")
         if isinstance(content, str) and content:
             yield from self._tags.split(content)
-        elif isinstance(content, list):
-            yield from _parts(content)
+        for part in dicts_in(content):  # Mistral's; those of thinking hold parts of text
+            if thought := text_of(part.get("thinking")):
+                yield "thinking", thought
+            elif isinstance(part.get("text"), str) and part["text"]:
+                yield "text", part["text"]
         if content:
             self._message["content"] = _joined(self._message["content"], content)
-        for detail in _dicts(delta.get("reasoning_details")):
+        for detail in dicts_in(delta.get("reasoning_details")):
             _merge_detail(self._message.setdefault("reasoning_details", []), detail)
-        for call in _dicts(delta.get("tool_calls")):
+        for call in dicts_in(delta.get("tool_calls")):
             self._grow_call(call)
 
     def _grow_call(self, more: JSONObject) -> None:
@@ -89,8 +92,7 @@ class OpenAIAssembler:
         repeat them with every piece, use one index for all calls or a new one for each piece, or
         send what they have sent already.
         """
-        function = next(iter(_dicts([more.get("function")])), {})
-        name, said = str(function.get("name") or ""), function.get("arguments")
+        name, said = str(at(more, "function", "name") or ""), at(more, "function", "arguments")
         arguments = said if isinstance(said, str) else json.dumps(said) if said else ""
         index = str(more["index"]) if more.get("index") is not None else None
         call = self._call_of(more.get("id"), index)
@@ -171,15 +173,6 @@ class _Tags:
             yield "thinking", thought
 
 
-def _parts(content: list[Any]) -> Iterator[Delta]:
-    """Mistral's way: parts of text, and parts of thinking that hold parts of text."""
-    for part in _dicts(content):
-        if thought := text_of(part.get("thinking")):
-            yield "thinking", thought
-        elif isinstance(part.get("text"), str) and part["text"]:
-            yield "text", part["text"]
-
-
 def _joined(one: Any, other: Any) -> Any:  # noqa: ANN401  texts or parts
     if one is None:
         return other
@@ -203,7 +196,3 @@ def _merge_detail(details: list[JSONObject], more: JSONObject) -> None:
             same[-1][key] = str(same[-1].get(key) or "") + value
         elif value is not None:
             same[-1][key] = value
-
-
-def _dicts(value: object) -> list[JSONObject]:
-    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
