@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcp_ghost.errors import LLMConnectionError, LLMStatusError
 from mcp_ghost.providers.refusal import fields_of, is_elsewhere, names, other_name, other_value
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
-    from mcp_ghost.errors import LLMConnectionError, LLMStatusError
     from mcp_ghost.providers.common import Wire
-    from mcp_ghost.results import JSONObject
 
 _REFUSALS = frozenset({400, 404, 422})
 _IMAGE_REFUSALS = frozenset({400, 404, 413, 415, 422, 500})
@@ -273,7 +273,12 @@ class Accepted:
             if wish not in self.wants and pattern.search(said):
                 self.wants.add(wish)
                 return {wish: how}
-        refused = {path: value for path, value in fields_of(payload) if _refused(path, said, param)}
+        refused: dict[str, Any] = {}
+        for path, value in fields_of(payload):
+            mention = _MENTIONS.get(path) or _MENTIONS.get(path.removeprefix("generationConfig."))
+            is_mentioned = mention and mention.search(said) and not is_elsewhere(said, param)
+            if is_mentioned or names(path, said, param):
+                refused[path] = value
         # What is wrong with a part of an object is not wrong with all of it.
         whole = {path for path in refused if any(it.startswith(f"{path}.") for it in refused)}
         refused = {path: refused[path] for path in refused if path not in whole}
@@ -322,12 +327,6 @@ def named_wire(path: str, error: LLMStatusError) -> Wire | None:
     is_missing = error.status in _NO_SUCH_ADDRESS and not _OF_MODEL.search(said)
     names_chat = error.status in _REFUSALS and _NOT_RESPONSES.search(said)
     return "chat" if is_missing or names_chat else None
-
-
-def _refused(path: str, said: str, param: str) -> bool:
-    mention = _MENTIONS.get(path) or _MENTIONS.get(path.removeprefix("generationConfig."))
-    is_mentioned = mention is not None and mention.search(said) and not is_elsewhere(said, param)
-    return bool(is_mentioned) or names(path, said, param)
 
 
 def refuses_images(error: LLMStatusError) -> bool:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.hosted import ANTHROPIC, HostedProvider
 from mcp_ghost.providers.parameters import parameters
 from mcp_ghost.providers.streaming.anthropic import AnthropicAssembler
 from mcp_ghost.providers.taken import FOR_ANTHROPIC
-
-if TYPE_CHECKING:
-    from mcp_ghost.names import ToolNames
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject
 
 DEFAULT_MAX_TOKENS = 64_000
 """The API wants a limit with every request; a model that writes less says how much."""

@@ -13,6 +13,8 @@ from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
+import httpx2
+
 from mcp_ghost.env_file import place_of, setting
 from mcp_ghost.errors import (
     LLMConnectionError,
@@ -22,36 +24,34 @@ from mcp_ghost.errors import (
     LLMUnreachableError,
 )
 from mcp_ghost.media import has_images, without_images
-from mcp_ghost.messages import Usage, assistant_message, without_state
+from mcp_ghost.messages import (
+    LLMResponse,
+    Message,
+    ToolSchema,
+    Usage,
+    assistant_message,
+    without_state,
+)
 from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images, refuses_state
 from mcp_ghost.providers.common import (
     LLMRequest,
+    Provider,
     StreamingProvider,
-    Wire,
     WireChoice,
+    WireRequest,
     doubtful,
     minimal_tools,
 )
-from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, with_all
+from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, OnExchange, with_all
 from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
-from mcp_ghost.providers.refusal import (
-    HARMLESS,
-    found_by_halving,
-    may_be_of_a_tool,
-    named_tools,
-)
+from mcp_ghost.providers.refusal import HARMLESS, found_by_halving, may_be_of_a_tool, named_tools
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming.events import OnDelta, Told
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport, is_transient
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
-    import httpx2
-
     from mcp_ghost.breaker import CircuitBreaker
-    from mcp_ghost.messages import LLMResponse, Message, ToolSchema
-    from mcp_ghost.providers.common import Provider, WireRequest
-    from mcp_ghost.providers.exchange import OnExchange
-    from mcp_ghost.results import JSONObject
 
     Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
@@ -365,22 +365,18 @@ class ProviderClient:
         names = {tool["function"]["name"] for tool in tools} - refused
         refused |= names
         for name in sorted(names):
-            self._log.warning(
-                f"{model} refuses the tool {name}, which is left out from now on: {error}",
-                extra={
-                    "event_type": "llm_tool_refused",
-                    "model": model,
-                    "tool": name,
-                    "error": str(error),
-                },
-            )
+            said = f"{model} refuses the tool {name}, which is left out from now on: {error}"
+            self._warn("llm_tool_refused", said, model=model, tool=name, error=str(error))
         return bool(names)
 
     def _encoded(self, call: Exchange, headers: Mapping[str, str]) -> WireRequest:
         """The request on its wire, as the model wants its messages and tools."""
         accepted = self._accepted_by[call.request.model]
         wants, refused = accepted.wants, accepted.refused_tools
-        asked, spoken = call.request, self._wire_for(call.request.model)
+        asked, spoken = call.request, self._wire
+        if spoken == "auto":
+            at_home = hosted_at(self._endpoint.base_url) is OPENAI
+            spoken = accepted.wire or ("responses" if at_home else "chat")
         kept = [it for it in asked.tools or () if it["function"]["name"] not in refused]
         known = [it for it in asked.known_tools or () if it["function"]["name"] not in refused]
         request = replace(asked, wire=spoken, tools=kept or None, known_tools=known or None)
@@ -404,12 +400,6 @@ class ProviderClient:
         payload = request.extended(wire.payload)
         return replace(wire, payload=payload, headers={**wire.headers, **headers})
 
-    def _wire_for(self, model: str) -> Wire:
-        if self._wire != "auto":
-            return self._wire
-        at_home = hosted_at(self._endpoint.base_url) is OPENAI
-        return self._accepted_by[model].wire or ("responses" if at_home else "chat")
-
     async def _retried(
         self, transport: Transport, wire: WireRequest, call: Exchange
     ) -> LLMResponse:
@@ -425,32 +415,24 @@ class ProviderClient:
                 seconds = time.perf_counter() - started
                 call.tries += (FailedTry.of(error, seconds),)
                 failures.append(error)
-                is_empty = isinstance(error, EmptyReplyError)
-                delay = self._delay(failures) if call.retry_empty or not is_empty else None
+                is_last = isinstance(error, EmptyReplyError) and not call.retry_empty
+                waits = self._was_answered or self._retry.waits_for_first_answer
+                is_last |= isinstance(error, LLMUnreachableError) and not waits
+                delay = None if is_last else self._retry.delay(failures)
                 if delay is None and isinstance(error, EmptyReplyError):
                     call.tries = call.tries[:-1]
                     return error.response
                 if delay is None:
                     raise
-                attempt = len(failures)
-                self._log.warning(
-                    f"Attempt {attempt} failed, next in {delay:.1f} s: {error}",
-                    extra={
-                        "event_type": "llm_retry",
-                        "model": request.model,
-                        "attempt": attempt,
-                        "delay_seconds": round(delay, 3),
-                        "error": str(error),
-                    },
+                self._warn(
+                    "llm_retry",
+                    f"Attempt {len(failures)} failed, next in {delay:.1f} s: {error}",
+                    model=request.model,
+                    attempt=len(failures),
+                    delay_seconds=round(delay, 3),
+                    error=str(error),
                 )
             await asyncio.sleep(delay)
-
-    def _delay(self, failures: Sequence[LLMError]) -> float | None:
-        """Seconds until the next try; None when there is to be none."""
-        waits = self._was_answered or self._retry.waits_for_first_answer
-        if isinstance(failures[-1], LLMUnreachableError) and not waits:
-            return None
-        return self._retry.delay(failures)
 
     async def _tried(
         self, transport: Transport, wire: WireRequest, request: LLMRequest, on_delta: OnDelta | None
@@ -495,15 +477,9 @@ class ProviderClient:
         return response
 
     def _log_refused(self, learned: Mapping[str, str], error: LLMError, model: str) -> None:
-        self._log.warning(
-            f"Asking {' and '.join(learned.values())} from now on: {error}",
-            extra={
-                "event_type": "llm_field_refused",
-                "model": model,
-                "fields": ", ".join(learned),
-                "error": str(error),
-            },
-        )
+        said = f"Asking {' and '.join(learned.values())} from now on: {error}"
+        fields = ", ".join(learned)
+        self._warn("llm_field_refused", said, model=model, fields=fields, error=str(error))
 
     def _doubt(self, figures: Sequence[str], model: str) -> None:
         """Say once that a usage is not taken as it was reported."""
@@ -511,11 +487,16 @@ class ProviderClient:
             return
         self._has_doubted = True
         names = ", ".join(figures)[:200]
-        self._log.warning(
+        self._warn(
+            "llm_usage_doubted",
             f"{self._endpoint.where} reports usage that cannot be true ({names}): such figures "
             "are replaced by the nearest possible ones, and budgets may be exceeded.",
-            extra={"event_type": "llm_usage_doubted", "model": model, "fields": names},
+            model=model,
+            fields=names,
         )
+
+    def _warn(self, event: str, message: str, **fields: object) -> None:
+        self._log.warning(message, extra={"event_type": event, **fields})
 
 
 def base_url_of(provider: Provider, given: str | None = None, api_key: str | None = None) -> str:

@@ -12,21 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from mcp_ghost.errors import LLMMalformedCallError, LLMReplyError, LLMStatusError
-from mcp_ghost.messages import (
-    FunctionCall,
-    LLMResponse,
-    Message,
-    ToolCall,
-    ToolSchema,
-    text_in,
-)
+from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema, text_in
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.parameters import odd_names
 from mcp_ghost.providers.schema import is_recursive
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Assembler
-    from mcp_ghost.results import JSONObject
 
 
 Wire: TypeAlias = Literal["chat", "responses"]

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from mcp_ghost.errors import LLMError, LLMReplyError
 from mcp_ghost.messages import LLMResponse, Usage
-from mcp_ghost.providers.common import usage_of
+from mcp_ghost.providers.common import LLMRequest, usage_of
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
-    from mcp_ghost.providers.common import LLMRequest
     from mcp_ghost.providers.streaming.events import OnDelta
-    from mcp_ghost.results import JSONObject
 
 _CONVERSATION = frozenset(
     {"messages", "system", "contents", "systemInstruction", "input", "instructions", "tools"}

@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from mcp_ghost.errors import LLMMalformedCallError, LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
 from mcp_ghost.providers.hosted import GEMINI, HostedProvider
 from mcp_ghost.providers.streaming.gemini import GeminiAssembler
 from mcp_ghost.providers.taken import FOR_GEMINI
-
-if TYPE_CHECKING:
-    from mcp_ghost.names import ToolNames
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject
 
 # From version 3 on, a call in the history without its signature is refused, unless it says this.
 _WANTS_SIGNATURES = re.compile(r"gemini-(?:[3-9]|\d\d)")

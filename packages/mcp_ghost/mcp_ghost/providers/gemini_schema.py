@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from mcp_ghost.providers.parameters import TYPE_OF, by_content, merged, parameters
 from mcp_ghost.providers.taken import FOR_GEMINI
-
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject
 
 _MAX_REFERENCES = 200
 """Inlining definitions that use each other grows without bounds; what is beyond is cut."""
@@ -102,16 +99,12 @@ class _Converter:
         if kind == "ARRAY":
             converted["items"] = self.convert(schema.get("items", {}), open_)
         if kind == "OBJECT":
-            converted |= self._members(schema, open_)
+            given = schema.get("properties") or {}
+            members = {name: self.convert(each, open_) for name, each in given.items()}
+            converted |= {"properties": members} if members else {}
+            required = schema.get("required")
+            converted |= {"required": required} if members and required else {}
         return converted
-
-    def _members(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
-        given = schema.get("properties")
-        if not given:
-            return {}
-        members = {name: self.convert(each, open_) for name, each in given.items()}
-        required = schema.get("required")
-        return {"properties": members} | ({"required": required} if required else {})
 
 
 def _types(schema: JSONObject) -> list[str]:

@@ -15,17 +15,17 @@ from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.common import at
 from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, HostedProvider, hosted_at
 from mcp_ghost.providers.parameters import parameters
 from mcp_ghost.providers.streaming.openai import OpenAIAssembler
 from mcp_ghost.providers.taken import FOR_GRAMMARS, FOR_OPENAI
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
-    from mcp_ghost.names import ToolNames
     from mcp_ghost.providers.streaming.events import Assembler
-    from mcp_ghost.results import JSONObject
 
 _BLOCK = re.compile(r"<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _START = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)

@@ -12,16 +12,13 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar, TypeVarTuple
+from typing import Any, Final, TypeGuard, TypeVar, TypeVarTuple
 from urllib.parse import unquote
 
 from mcp_ghost.names import property_name
 from mcp_ghost.providers.schema import references
-from mcp_ghost.providers.taken import FOR_GEMINI
-
-if TYPE_CHECKING:
-    from mcp_ghost.providers.taken import Taken
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.providers.taken import FOR_GEMINI, Taken
+from mcp_ghost.results import JSONObject
 
 T = TypeVar("T")
 More = TypeVarTuple("More")

@@ -8,15 +8,12 @@ of parameters. No provider documents all of its wordings, so new ones are to be 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_ghost.errors import LLMStatusError
-    from mcp_ghost.messages import ToolSchema
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.errors import LLMStatusError
+from mcp_ghost.messages import ToolSchema
+from mcp_ghost.results import JSONObject
 
 HARMLESS: ToolSchema = {
     "type": "function",

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMError
 from mcp_ghost.providers.anthropic import Anthropic
+from mcp_ghost.providers.common import Provider
 from mcp_ghost.providers.gemini import Gemini
 from mcp_ghost.providers.hosted import HOSTED, Hosted, hosted_at
 from mcp_ghost.providers.openai import OpenAI
 from mcp_ghost.providers.responses import EitherOpenAI
-
-if TYPE_CHECKING:
-    from mcp_ghost.providers.common import Provider
 
 _WIRES: dict[str, Callable[[Hosted], Provider]] = {
     "openai": EitherOpenAI,

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, text_in
+from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.openai import (
     REASONING_MODEL,
@@ -27,10 +28,7 @@ from mcp_ghost.providers.openai import (
     tool_of,
 )
 from mcp_ghost.providers.streaming.responses import EitherAssembler
-
-if TYPE_CHECKING:
-    from mcp_ghost.names import ToolNames
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject
 
 PATH = "/responses"
 _STATE = "responses"

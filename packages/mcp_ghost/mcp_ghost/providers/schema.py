@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject
 
 # What strict mode knows everywhere. The rest (default, title, format, pattern, bounds such as
 # minLength or maximum) is refused by one provider or another, and checked when the answer is read.
@@ -71,7 +69,14 @@ def _strict(schema: JSONObject, where: str) -> JSONObject:
     if alternatives := schema.get("anyOf") or schema.get("oneOf"):
         strict["anyOf"] = [_strict(each, where) for each in alternatives]
     elif schema.get("type") == "object":
-        strict |= _strict_object(schema, where)
+        if schema.get("additionalProperties"):
+            raise ValueError(f"{where}: strict mode has no dicts with arbitrary keys.")
+        properties = schema.get("properties", {})
+        strict |= {
+            "properties": {key: _strict(properties[key], f"{where}.{key}") for key in properties},
+            "required": list(properties),
+            "additionalProperties": False,
+        }
     elif schema.get("type") == "array":
         if not isinstance(schema.get("items"), dict):
             raise ValueError(f"{where}: strict mode has no tuples, and lists need an item type.")
@@ -79,14 +84,3 @@ def _strict(schema: JSONObject, where: str) -> JSONObject:
     elif not strict.keys() & {"type", "enum", "const"}:
         raise ValueError(f"{where}: strict mode cannot express a value of any type.")
     return strict
-
-
-def _strict_object(schema: JSONObject, where: str) -> JSONObject:
-    if schema.get("additionalProperties"):
-        raise ValueError(f"{where}: strict mode has no dicts with arbitrary keys.")
-    properties = schema.get("properties", {})
-    return {
-        "properties": {key: _strict(properties[key], f"{where}.{key}") for key in properties},
-        "required": list(properties),
-        "additionalProperties": False,
-    }

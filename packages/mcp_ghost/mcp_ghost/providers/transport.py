@@ -436,21 +436,16 @@ class RetryPolicy:
     def delay(self, failures: Sequence[LLMError]) -> float | None:
         """Seconds until the next try; None when the latest of ``failures`` is to be the last."""
         latest, number = failures[-1], len(failures)
-        if number >= self.max_attempts or not _is_worth_another(latest, failures):
+        # A passing fault is worth every attempt, a useless answer one more. A model that wrote a
+        # call wrongly has to be told instead.
+        is_worth_it = is_transient(latest)
+        if isinstance(latest, LLMReplyError):
+            useless = sum(isinstance(failure, LLMReplyError) for failure in failures)
+            is_worth_it = useless == 1 and not isinstance(latest, LLMMalformedCallError)
+        if number >= self.max_attempts or not is_worth_it:
             return None
         asked = latest.retry_after if isinstance(latest, LLMStatusError) else None
         if asked is None:  # exponential, with jitter
             patience = 2.0 ** min(number - 1, _MOST_DOUBLINGS) + random.random()  # noqa: S311  no secret
             asked = self.initial_delay * patience
         return min(asked, self.max_delay)
-
-
-def _is_worth_another(latest: LLMError, failures: Sequence[LLMError]) -> bool:
-    """A passing fault is worth every attempt, a useless answer one more.
-
-    A model that wrote a call wrongly has to be told instead.
-    """
-    if isinstance(latest, LLMMalformedCallError):
-        return False
-    useless = sum(isinstance(failure, LLMReplyError) for failure in failures)
-    return useless == 1 if isinstance(latest, LLMReplyError) else is_transient(latest)

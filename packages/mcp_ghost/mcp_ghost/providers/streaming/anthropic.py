@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from mcp_ghost.providers.common import blocks_in
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Delta
-    from mcp_ghost.results import JSONObject
 
 _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 """The field of a block that a delta adds to, which has the same name in both."""
@@ -60,7 +61,9 @@ class AnthropicAssembler:
         if self._error is not None:
             return self._error
         for place, text in self._inputs.items():
-            self._blocks[place]["input"] = _parsed(text)
+            self._blocks[place]["input"] = text  # where it was cut off
+            with suppress(ValueError, RecursionError):
+                self._blocks[place]["input"] = json.loads(text) if text.strip() else {}
         sent: list[JSONObject] = []
         for block in self._blocks:  # some send a call twice, under one id
             sent += [] if block.get("id") and block in sent else [block]
@@ -92,13 +95,6 @@ def _said(kind: str, block: JSONObject) -> Iterator[Delta]:
         yield "text", str(block["text"])
     elif kind == "thinking" and block.get("thinking"):
         yield "thinking", str(block["thinking"])
-
-
-def _parsed(text: str) -> Any:  # noqa: ANN401  any JSON; text where it was cut off
-    try:
-        return json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        return text
 
 
 def _dict(value: object) -> JSONObject:

@@ -6,11 +6,10 @@ import codecs
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse
-    from mcp_ghost.results import JSONObject
+from mcp_ghost.messages import LLMResponse
+from mcp_ghost.results import JSONObject
 
 Delta: TypeAlias = tuple[Literal["text", "thinking", "restart"], str]
 """What the model says or thinks next; "restart": what came of this reply so far is void."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcp_ghost.providers.common import at, blocks_in
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Delta
-    from mcp_ghost.results import JSONObject
 
 
 class GeminiAssembler:

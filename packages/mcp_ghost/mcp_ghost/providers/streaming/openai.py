@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.providers.common import at, dicts_in, parsed_object, text_of
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Delta
-    from mcp_ghost.results import JSONObject
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _NOTHING = {"role": "assistant", "content": None}

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcp_ghost.providers.streaming.openai import OpenAIAssembler
+from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Assembler, Delta
-    from mcp_ghost.results import JSONObject
 
 _LAST = ("response.completed", "response.incomplete", "response.failed")
 _TEXTS = {
