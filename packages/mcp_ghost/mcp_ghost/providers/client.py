@@ -46,7 +46,7 @@ from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, O
 from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
 from mcp_ghost.providers.refusal import HARMLESS, found_by_halving, may_be_of_a_tool, named_tools
 from mcp_ghost.providers.registry import get_provider
-from mcp_ghost.providers.streaming.events import OnDelta, Told
+from mcp_ghost.providers.streaming.events import DeltaTracker, OnDelta
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport, is_transient
 from mcp_ghost.results import JSONObject
 
@@ -438,7 +438,7 @@ class ProviderClient:
         self, transport: Transport, wire: WireRequest, request: LLMRequest, on_delta: OnDelta | None
     ) -> LLMResponse:
         """The reply, told of while it comes, or as a whole where the provider does not stream."""
-        told = Told(on_delta) if on_delta else None
+        told = DeltaTracker(on_delta) if on_delta else None
         assembler = self._streaming.assembler() if self._streaming else None
         try:
             body = await transport.post(

@@ -32,7 +32,7 @@ class Assembler(Protocol):
         """The reply as it would have come at once."""
 
 
-class Told:
+class DeltaTracker:
     """An ``on_delta`` that knows what was told of one try."""
 
     def __init__(self, on_delta: OnDelta) -> None:
