@@ -60,23 +60,6 @@ class Gallery:
         self._images = 0
         self._size = 0
 
-    def admit(self, block: Block) -> str | None:
-        """Attach an image; returns why that cannot be done."""
-        if block["type"] != "image":
-            return "models do not get sounds"
-        if not self._is_open:
-            return "images are switched off"
-        data = block["data"]
-        if _type_of(data) is None:
-            return "only PNG, JPEG and WebP are attached"
-        if len(data) > MAX_IMAGE:
-            return "it is larger than models take"
-        if self._images >= _MAX_IMAGES or self._size + len(data) > _MAX_ALL:
-            return "enough images were attached"
-        self._images += 1
-        self._size += len(data)
-        return None
-
     def attach(
         self, content: object, has_room: Callable[[int], bool]
     ) -> tuple[list[str], list[dict[str, Any]]]:
@@ -87,18 +70,31 @@ class Gallery:
         notes: list[str] = []
         parts: list[dict[str, Any]] = []
         for block in media_in(content):
-            objection = self.admit(block)
-            if objection is None and not has_room(TOKENS_OF_IMAGE):
-                objection = "this turn's results have become too long"
-            notes.append(f"not attached: {objection}" if objection else "attached")
-            parts += [] if objection else [image_part(block)]
+            data, kind = block["data"], _type_of(block["data"])
+            if objection := self._objection(block, kind):
+                notes.append(f"not attached: {objection}")
+            elif not has_room(TOKENS_OF_IMAGE):
+                notes.append("not attached: this turn's results have become too long")
+            else:
+                self._images += 1
+                self._size += len(data)
+                notes.append("attached")
+                url = f"data:{kind};base64,{data}"
+                parts.append({"type": "image_url", "image_url": {"url": url}})
         return notes, parts
 
-
-def image_part(block: Block) -> dict[str, Any]:
-    """An image that was admitted, as a part of a neutral message."""
-    url = f"data:{_type_of(block['data'])};base64,{block['data']}"
-    return {"type": "image_url", "image_url": {"url": url}}
+    def _objection(self, block: Block, kind: str | None) -> str | None:
+        """Why an image cannot be attached."""
+        if block["type"] != "image":
+            return "models do not get sounds"
+        if not self._is_open:
+            return "images are switched off"
+        if kind is None:
+            return "only PNG, JPEG and WebP are attached"
+        if len(block["data"]) > MAX_IMAGE:
+            return "it is larger than models take"
+        is_full = self._images >= _MAX_IMAGES or self._size + len(block["data"]) > _MAX_ALL
+        return "enough images were attached" if is_full else None
 
 
 def without_images(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -327,7 +327,7 @@ def aliases(model: Any) -> set[str]:  # noqa: ANN401  a pydantic class
 
 
 def known(provider: str, place: str = "") -> set[str]:
-    return set(" ".join(FIELDS[provider][place]).split())
+    return {name for names in FIELDS[provider][place].values() for name in names}
 
 
 def test_every_field_of_the_official_sdks_is_known() -> None:
