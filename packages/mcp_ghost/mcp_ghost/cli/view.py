@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_ghost.results import as_text
 from mcp_ghost.text import counted, duration, harmless, one_line, tokens
@@ -13,7 +13,6 @@ from mcp_ghost.text import counted, duration, harmless, one_line, tokens
 if TYPE_CHECKING:
     from mcp_ghost.cli.screen import Screen
 
-Event: TypeAlias = dict[str, Any]
 _SHOWN = 120
 """Characters of a call's arguments, and of an error."""
 _NOTICES = {
@@ -34,7 +33,7 @@ class RunView:
         self._screen = screen
         self._has_begun = False
 
-    def show(self, event: Event) -> None:
+    def show(self, event: dict[str, Any]) -> None:
         """Draw ``event``; ignore an unknown one."""
         kind = event["type"]
         if kind in _NOTICES:
@@ -78,7 +77,7 @@ class RunView:
             logger.removeHandler(handler)
             self._screen.idle()
 
-    def summary(self, result: Event) -> None:
+    def summary(self, result: dict[str, Any]) -> None:
         """The figures of a run that is over."""
         metadata, calls = result["execution_metadata"], len(result["tool_chain"])
         usage = metadata["token_usage"]
@@ -91,7 +90,7 @@ class RunView:
         ]
         self._screen.parts(parts, mark="✓" if result["success"] else "✗")
 
-    def _result(self, event: Event) -> None:
+    def _result(self, event: dict[str, Any]) -> None:
         if event["success"]:
             mark, style, more = "✓", "green", _arguments(event["arguments"])
         else:

@@ -116,8 +116,12 @@ class GoldenRun:
         is_its_own = path is None
         path = self.path if path is None else self.path.parent.parent / path
         if self.is_recording:
-            if is_its_own:
-                self._claim()
+            test = self._recorders.setdefault(self.path, self._test) if is_its_own else self._test
+            if is_its_own and (test != self._test or self._has_recorded):
+                # Instead of writing over what another call or test has just recorded.
+                advice = "give this call another path, before its other arguments"
+                pytest.fail(f"{test} has just recorded {self.path}: {advice}.", pytrace=False)
+            self._has_recorded |= is_its_own
             return await record_golden(path, volatile=volatile, **arguments)
         if not path.exists():
             pytest.fail(f"No golden at {path}. Record it with {_FLAG}.", pytrace=False)
@@ -125,11 +129,3 @@ class GoldenRun:
         result = await replay_golden(path, servers=servers, **given)
         assert_matches_golden(result, path, same_answer=same_answer)
         return result
-
-    def _claim(self) -> None:
-        """Fail instead of writing over what another call or test has just recorded."""
-        test = self._recorders.setdefault(self.path, self._test)
-        if test != self._test or self._has_recorded:
-            advice = "give this call another path, before its other arguments"
-            pytest.fail(f"{test} has just recorded {self.path}: {advice}.", pytrace=False)
-        self._has_recorded = True

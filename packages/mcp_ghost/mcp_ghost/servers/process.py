@@ -172,8 +172,11 @@ class ServerProcess:
     def stderr_tail(self, most_bytes: int = STDERR_BYTES) -> str:
         """The end of what the server wrote to stderr; also after ``stop``."""
         tail = bytes(self._pipes.stderr[-most_bytes:])
-        is_whole = self._pipes.stderr_bytes == len(tail)
-        return (tail if is_whole else _from_a_line_start(tail)).decode(errors="replace")
+        if self._pipes.stderr_bytes != len(tail):
+            # The first line is left out: it may begin inside a secret and hide it.
+            lines = tail.partition(b"\n")[2]
+            tail = lines if lines.strip() else tail.partition(b" ")[2]
+        return tail.decode(errors="replace")
 
     def skip(self, line: bytes) -> None:
         """Keep ``line`` of stdout, which is not a message, for ``stdout_tail``."""
@@ -230,8 +233,11 @@ class ServerProcess:
             closing.result()
             if cancelled:
                 raise cancelled
-            if leftovers:
-                await self._group_is_empty()
+            # Death by SIGKILL takes the kernel a moment. Children that nobody reaps count as
+            # members for ever, so this wait is short.
+            deadline = time.monotonic() + _KILL_WAIT
+            while leftovers and self._signal(0) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event for it
+                await asyncio.sleep(0.001)
 
     async def _closed(self) -> None:
         try:
@@ -245,13 +251,6 @@ class ServerProcess:
             pass  # a process in uninterruptible sleep; the kernel ends it later
         finally:
             self._transport.close()
-
-    async def _group_is_empty(self) -> None:
-        # Death by SIGKILL takes the kernel a moment. Children that nobody reaps count as members
-        # for ever, so this wait is short.
-        deadline = time.monotonic() + _KILL_WAIT
-        while self._signal(0) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event for it
-            await asyncio.sleep(0.001)
 
     def _signal(self, number: int) -> bool:
         # The group's id stays taken while any member lives, so this cannot hit a stranger.
@@ -267,12 +266,6 @@ async def _done(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
         except asyncio.CancelledError as error:
             cancelled = error
     return cancelled
-
-
-def _from_a_line_start(tail: bytes) -> bytes:
-    """``tail`` without its first line, which may begin inside a secret and hide it."""
-    lines = tail.partition(b"\n")[2]
-    return lines if lines.strip() else tail.partition(b" ")[2]
 
 
 class _Unread:

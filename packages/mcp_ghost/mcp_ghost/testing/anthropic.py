@@ -36,7 +36,10 @@ def _read(body: JSONObject, _headers: Headers) -> JSONObject:
     chat: JSONObject = {"model": body["model"], "messages": messages}
     if "tools" in body:
         chat["tools"] = [_read_tool(tool) for tool in body["tools"]]
-        chat["tool_choice"] = _read_choice(body.get("tool_choice") or {"type": "auto"})
+        choice = body.get("tool_choice") or {"type": "auto"}
+        chat["tool_choice"] = "required" if choice["type"] == "any" else str(choice["type"])
+        if choice["type"] == "tool":
+            chat["tool_choice"] = {"type": "function", "function": {"name": choice["name"]}}
     if form := (body.get("output_config") or {}).get("format"):
         chat |= asked_form(form["schema"])
     return chat
@@ -101,12 +104,6 @@ def _read_tool(tool: JSONObject) -> JSONObject:
     described = {"description": tool["description"]} if "description" in tool else {}
     function = {"name": tool["name"], **described, "parameters": tool["input_schema"]}
     return {"type": "function", "function": function}
-
-
-def _read_choice(choice: JSONObject) -> str | JSONObject:
-    if choice["type"] == "tool":
-        return {"type": "function", "function": {"name": choice["name"]}}
-    return "required" if choice["type"] == "any" else str(choice["type"])
 
 
 def _blocks(message: JSONObject) -> Iterable[JSONObject]:

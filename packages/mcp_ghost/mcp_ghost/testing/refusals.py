@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.rules import (
-    Exchange,
+    CallIds,
     first_objection,
     image_fault,
     invalid,
@@ -36,8 +36,8 @@ _THINKS_UNASKED = re.compile(r"gpt-(?:5\.[5-9]|[6-9])")
 _ONLY_RESPONSES = re.compile(r"gpt-6(?:-astra|\.\d)")
 
 
-def _exchanges(messages: list[JSONObject]) -> list[Exchange]:
-    found: list[Exchange] = [([], [])]
+def _exchanges(messages: list[JSONObject]) -> list[CallIds]:
+    found: list[CallIds] = [([], [])]
     for message in messages:
         if message["role"] == "tool":
             found[-1][1].append(str(message.get("tool_call_id")))

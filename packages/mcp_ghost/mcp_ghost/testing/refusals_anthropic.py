@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.rules import (
-    Exchange,
+    CallIds,
     first_objection,
     image_fault,
     invalid,
@@ -44,7 +44,7 @@ def _blocks(message: JSONObject, kind: str) -> list[JSONObject]:
     return [it for it in message["content"] if isinstance(it, dict) and it["type"] == kind]
 
 
-def _exchanges(messages: list[JSONObject]) -> list[Exchange]:
+def _exchanges(messages: list[JSONObject]) -> list[CallIds]:
     nothing: JSONObject = {"content": []}
     return [
         (

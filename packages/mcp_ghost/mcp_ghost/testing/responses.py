@@ -10,7 +10,7 @@ from mcp_ghost.results import JSONObject
 from mcp_ghost.testing import refusals
 from mcp_ghost.testing.refusals import ServerDialect
 from mcp_ghost.testing.rules import (
-    Exchange,
+    CallIds,
     first_objection,
     is_untouched,
     rules_of,
@@ -27,12 +27,24 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 def _read(body: JSONObject, _headers: Headers) -> JSONObject:
     given = body["input"]
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    messages = [_read_items([*group]) for _, group in itertools.groupby(items, _Group())]
+    groups: list[list[JSONObject]] = []
+    was_reply = False
+    for item in items:  # a reply is several in a row
+        is_reply = _is_of_a_reply(item)
+        if is_reply and was_reply:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+        was_reply = is_reply
+    messages = [_read_items(group) for group in groups]
     head = body.get("instructions")
     messages = [{"role": "system", "content": head}] * bool(head) + messages
     chat: JSONObject = {"model": body["model"], "messages": messages}
     if "tools" in body:
-        chat["tools"] = [_read_tool(tool) for tool in body["tools"]]
+        chat["tools"] = [
+            {"type": tool["type"], "function": {k: v for k, v in tool.items() if k != "type"}}
+            for tool in body["tools"]
+        ]
     if "tool_choice" in body:
         choice = body["tool_choice"]
         named = isinstance(choice, dict) and choice["type"] == "function"
@@ -48,22 +60,8 @@ def _read(body: JSONObject, _headers: Headers) -> JSONObject:
     return chat
 
 
-class _Group:
-    """Tells items apart that belong to different messages: a reply is several in a row."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def __call__(self, item: JSONObject) -> int:
-        is_reply = item.get("role") == "assistant" or item.get("type") in (
-            "reasoning",
-            "function_call",
-        )
-        self._count += not (is_reply and self._was_reply)
-        self._was_reply = is_reply
-        return self._count
-
-    _was_reply = False
+def _is_of_a_reply(item: JSONObject) -> bool:
+    return item.get("role") == "assistant" or item.get("type") in ("reasoning", "function_call")
 
 
 def _read_items(items: list[JSONObject]) -> JSONObject:
@@ -74,17 +72,16 @@ def _read_items(items: list[JSONObject]) -> JSONObject:
     if first.get("role", "assistant") != "assistant":
         return {"role": first["role"], "content": _content(first["content"])}
     text = "\n\n".join(_text(item["content"]) for item in items if "role" in item)
-    calls = [_read_call(item) for item in items if item.get("type") == "function_call"]
+    calls = [
+        {
+            "id": item["call_id"],
+            "type": "function",
+            "function": {key: item[key] for key in ("name", "arguments")},
+        }
+        for item in items
+        if item.get("type") == "function_call"
+    ]
     return {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
-
-
-def _read_call(item: JSONObject) -> JSONObject:
-    function = {"name": item["name"], "arguments": item["arguments"]}
-    return {"id": item["call_id"], "type": "function", "function": function}
-
-
-def _read_tool(tool: JSONObject) -> JSONObject:
-    return {"type": tool["type"], "function": {k: v for k, v in tool.items() if k != "type"}}
 
 
 def _text(content: str | list[JSONObject]) -> str:
@@ -157,7 +154,7 @@ def _items(body: JSONObject) -> list[JSONObject]:
     return body["input"] if isinstance(body["input"], list) else []
 
 
-def _exchanges(body: JSONObject) -> Iterable[Exchange]:
+def _exchanges(body: JSONObject) -> Iterable[CallIds]:
     """One: here, answers may come anywhere behind their calls."""
     of = {"function_call": list[str](), "function_call_output": list[str]()}
     for item in _items(body):
@@ -168,11 +165,7 @@ def _exchanges(body: JSONObject) -> Iterable[Exchange]:
 def _deserted(body: JSONObject) -> str | None:
     """Reasoning that is not followed by what the model did then."""
     for item, after in itertools.pairwise([*_items(body), {"type": "nothing"}]):
-        belongs = after.get("role") == "assistant" or after["type"] in (
-            "reasoning",
-            "function_call",
-        )
-        if item.get("type") == "reasoning" and not belongs:
+        if item.get("type") == "reasoning" and not _is_of_a_reply(after):
             return str(item.get("id"))
     return None
 

@@ -29,7 +29,7 @@ from mcp_ghost.results import JSONObject
 Place: TypeAlias = tuple[str | int, ...]
 Check: TypeAlias = Callable[[Any], str | None]
 """What is wrong with a value; None or "" if it is accepted."""
-Exchange: TypeAlias = tuple[list[str], list[str]]
+CallIds: TypeAlias = tuple[list[str], list[str]]
 """The ids of the calls of one message, and of the answers right behind it."""
 
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -197,13 +197,13 @@ def _schemas(schema: object, at: Place = ()) -> Iterator[tuple[Place, object]]:
             yield from _schemas(inner, (*at, keyword))
 
 
-def unanswered(exchanges: Iterable[Exchange]) -> str | None:
+def unanswered(exchanges: Iterable[CallIds]) -> str | None:
     """The first calls without an answer."""
     left = ([it for it in asked if it not in answered] for asked, answered in exchanges)
     return next((", ".join(each) for each in left if each), None)
 
 
-def unasked(exchanges: Iterable[Exchange]) -> str | None:
+def unasked(exchanges: Iterable[CallIds]) -> str | None:
     """An answer to nothing, or the second to one call."""
     wrong = (
         [it for it in answered if it not in asked or answered.count(it) > 1]

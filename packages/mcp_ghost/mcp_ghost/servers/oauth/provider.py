@@ -53,7 +53,15 @@ def provider_for(
         # The address of a document that describes the client (CIMD).
         parts = urlsplit(auth.client_id or "")
         is_document = parts.scheme == "https" and parts.path.strip("/") != ""
-        fixed = None if is_document else _registered_beforehand(auth)
+        fixed = None
+        if auth.client_id is not None and not is_document:  # registered beforehand
+            fixed = OAuthClientInformationFull(
+                client_id=auth.client_id,
+                client_secret=auth.client_secret,
+                # Where there is a secret, what the issuer takes.
+                token_endpoint_auth_method=_NONE,
+                issuer=auth.issuer,
+            )
         store = Store(url, shown, asked, fixed)
         person = _Person(url, authorize, check_page, has_secret=bool(fixed and fixed.client_secret))
         provider = person.provider = OAuthClientProvider(
@@ -82,17 +90,6 @@ def _for_programs(url: str, auth: OAuth, store: Store) -> OAuthClientProvider:
             scope=" ".join(auth.scopes) or None,
             issuer=auth.issuer or store.kept.issuer,
         )
-
-
-def _registered_beforehand(auth: OAuth) -> OAuthClientInformationFull | None:
-    if auth.client_id is None:
-        return None
-    return OAuthClientInformationFull(
-        client_id=auth.client_id,
-        client_secret=auth.client_secret,
-        token_endpoint_auth_method=_NONE,  # where there is a secret, what the issuer takes
-        issuer=auth.issuer,
-    )
 
 
 def _way_back(auth: OAuth, store: Store) -> str:
