@@ -16,6 +16,9 @@ from typing import Any
 
 MAX_LENGTH = 63
 _HASH_LENGTH = 10
+_AROUND = re.compile(r"\A\s*(?:functions?|default_api)[.:]|\A\s+|(?:<\|.*|:\d+)?\s*\Z", re.DOTALL)
+"""What some servers leave of a model's own notation: "functions.NAME:0" of Kimi K2, "default_api:"
+of Gemini, "NAME<|channel|>commentary" of gpt-oss."""
 _ENDS_LIKE_A_HASH = re.compile(rf"_[0-9a-f]{{{_HASH_LENGTH}}}$")
 
 
@@ -60,7 +63,7 @@ class ToolNames:
 
     def decode(self, wire: str) -> str:
         """Our name for ``wire``; what a model invented comes back unchanged."""
-        return self._name.get(wire, wire)
+        return self._name.get(wire) or self._name.get(_AROUND.sub("", wire), wire)
 
     def decode_arguments(self, text: str) -> str:
         """A call's arguments, as JSON, with the names that its tool knows."""

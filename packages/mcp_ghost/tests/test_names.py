@@ -61,6 +61,25 @@ def test_as_long_a_name_as_is_accepted_stays_as_it_is_and_a_longer_one_fills_the
     assert re.fullmatch(r"x{52}_[0-9a-f]{10}", names.encode(longer))
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "functions.s_t:0",
+        "functions.s_t",
+        "function:s_t",
+        "default_api:s_t",
+        "default_api.s_t",
+        "s_t<|channel|>commentary",
+        "s_t<|constrain|>json\n",
+        " s_t\n",
+        "s_t:12",
+    ],
+)
+def test_what_a_server_leaves_around_a_name_is_no_part_of_it(written: str) -> None:
+    assert ToolNames(["s.t"]).decode(written) == "s.t"
+    assert ToolNames(["s.u"]).decode(written) == written
+
+
 def test_a_namespace_leads_on_the_wire_and_may_be_dropped_by_the_model() -> None:
     names = ToolNames(["files.read"], namespace="ghost")
     assert names.encode("files.read") == "ghost_files_read"
