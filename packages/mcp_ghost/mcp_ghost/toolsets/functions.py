@@ -50,6 +50,8 @@ class Functions(Leaf):
                 parameters = adapter.json_schema()
             except (PydanticUserError, NameError) as error:
                 raise ValueError(f"tools: {own} cannot be described: {error}") from error
+            if parameters.get("type") != "object":
+                raise ValueError(f"tools: {own} cannot be described: it has nameless parameters.")
             described = {"description": inspect.getdoc(function) or "", "parameters": parameters}
             schemas.append({"type": "function", "function": {"name": own, **described}})
             hints[own] = getattr(function, "annotations", {})
@@ -68,7 +70,7 @@ class Functions(Leaf):
         except ValidationError as error:
             lines = (f"{'.'.join(map(str, it['loc']))}: {it['msg']}" for it in error.errors())
             reason = f"These arguments cannot be used. {'; '.join(lines)}"
-        except Exception as error:  # noqa: BLE001  the user's own code
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the user's own code
             if isinstance(error, TimeoutError) and limit.expired():
                 reason = f"The function '{call.name}' did not return within {seconds:g} s."
                 return Outcome.without_result(Kind.TIMEOUT, reason, was_sent=True)

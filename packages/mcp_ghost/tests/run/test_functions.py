@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -47,6 +48,11 @@ def thread() -> str:
 def broken(text: str) -> None:
     """Fails."""
     raise KeyError(text)
+
+
+def leaves() -> None:
+    """Ends the program, as argparse does."""
+    sys.exit(2)
 
 
 async def run(
@@ -106,12 +112,13 @@ async def test_functions_stand_beside_servers_and_under_the_same_rules() -> None
             "These arguments cannot be used. parcel.grams: Input should be a valid integer",
         ),
         (("python.thread", {"text": "x"}), "text: Unexpected keyword argument"),
+        (("python.leaves", {}), "SystemExit: 2"),
     ],
 )
 async def test_what_goes_wrong_in_a_function_is_its_own_error(
     call: tuple[str, dict[str, Any]], error: str
 ) -> None:
-    result, model = await run([tool_reply([call]), "So be it."], [price, thread, broken])
+    result, model = await run([tool_reply([call]), "So be it."], [price, thread, broken, leaves])
     assert error in result["tool_chain"][0]["error"]
     assert error in str(model.requests[1].messages[-1]["content"])
     assert result["success"]
@@ -158,5 +165,9 @@ async def test_a_signature_without_a_schema_is_an_error_that_names_the_function(
     def place(where: Callable[..., int]) -> None:
         """Puts it somewhere."""
 
-    with pytest.raises(ValueError, match=r"^tools: place cannot be described"):
-        await run([], [place])
+    def nameless(where: int, /) -> None:
+        """Puts it somewhere."""
+
+    for function in (place, nameless):
+        with pytest.raises(ValueError, match=rf"^tools: {function.__name__} cannot be described"):
+            await run([], [function])
