@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from mcp_ghost.errors import LLMMalformedCallError
-from mcp_ghost.messages import LLMResponse, Message, ToolSchema, assistant_message
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema, assistant_message, was_paused
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.spoken import is_spoken_call
 from mcp_ghost.toolset import Call, Outcome
@@ -109,6 +109,9 @@ async def run_loop(
             if malformed > _MOST_MALFORMED:
                 raise
             messages.append({"role": "user", "content": _MALFORMED.format(said=error)})
+            continue
+        if was_paused(response) and not response.tool_calls:
+            messages.append(assistant_message(response))
             continue
         if not response.tool_calls and is_spoken_call(response.content or "", tools()):
             if was_spoken:

@@ -105,6 +105,14 @@ def was_cut_off(response: LLMResponse) -> bool:
     return response.finish_reason in _CUT_OFF
 
 
+def was_paused(response: LLMResponse) -> bool:
+    """Whether Anthropic's own tools need more time, for which the reply is sent back as it is.
+
+    https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons#pause-turn
+    """
+    return response.finish_reason == "pause_turn"
+
+
 def assistant_message(response: LLMResponse) -> Message:
     """The reply as the history entry that answers to its calls can follow."""
     message: Message = {"role": "assistant", "content": response.content or response.text}

@@ -9,11 +9,13 @@ from collections.abc import Collection
 _FENCE = re.compile(r"```[\w-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 # Hermes and Qwen: <tool_call>; Llama: <function=...> and <|python_tag|>; Mistral: [TOOL_CALLS];
 # Kimi, Granite and GLM: <|tool_call...|>, and DeepSeek's with full-width bars; Phi: functools[...];
+# Apertus: <|tools_prefix|>; LongCat: <longcat_tool_call>; FunctionGemma: <start_function_call>;
+# LM Studio's own: [TOOL_REQUEST], https://lmstudio.ai/docs/developer/openai-compat/tools;
 # MiniMax: <invoke name=...>; gpt-oss: to=functions.... See llama.cpp, common/chat.cpp. ReAct, as
 # LangChain's prompts have it: "Action: ...", then "Action Input: ...".
 _MARK = re.compile(
-    r"<[|\uff5c]?(?:tool|function)s?[_\u2581 ]?(?:call|use|=)"
-    r"|<invoke\b|<\|python_tag\|>|\[TOOL_CALLS?\]|functools\[|\bto=functions\."
+    r"<[|\uff5c]?(?:[\w\uff5c]{1,20}[_:\uff5c])?(?:tool|function)s?[_\u2581 ]?(?:call|use|prefix|=)"
+    r"|<invoke\b|<\|python_tag\|>|\[TOOL_(?:CALLS?|REQUEST)\]|functools\[|\bto=functions\."
     r"|\bAction: *[\w.-]+\s+Action Input:",
     re.IGNORECASE,
 )
@@ -26,7 +28,9 @@ _BROKEN = re.compile(
     rf"\s*\[?\{{\s*[\"'](?:{'|'.join(_NAMES)})[\"']\s*:\s*[\"']([\w.-]+)[\"']\s*,"
     rf"\s*[\"'](?:{'|'.join(_ARGUMENTS)})[\"']\s*:"
 )
-_PYTHON = re.compile(r"\s*\[?(?:print\()?(?:default_api\.)?([\w.-]+)\([^()]*=.*\)\]?\s*", re.DOTALL)
+_PYTHON = re.compile(
+    r"\s*\[?(?:print\()?(?:default_api\.)?([\w.-]+)\((?:[^()]*=.*)?\)\]?\s*", re.DOTALL
+)
 
 
 def is_spoken_call(text: str, tools: Collection[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,6 +60,12 @@ CALLS = {
     "Gemini": '```tool_code\nprint(default_api.notes_write(text="a"))\n```',
     "ReAct": 'Thought: I write.\nAction: notes_write\nAction Input: {"text": "a"}',
     "ReAct as JSON": '{"action": "notes_write", "action_input": {"text": "a"}}',
+    "Apertus": '<|tools_prefix|>[{"notes_write": {"text": "a"}}]<|tools_suffix|>',
+    "LongCat": f"<longcat_tool_call>{CALL}</longcat_tool_call>",
+    "FunctionGemma": "<start_function_call>call:notes_write{text:a}<end_function_call>",
+    "DeepSeek 3.2": '<\uff5cDSML\uff5cfunction_calls><\uff5cDSML\uff5cinvoke name="notes_write">',
+    "LM Studio": f"[TOOL_REQUEST]{CALL}[END_TOOL_REQUEST]",
+    "Python without arguments": "notes_write()",
     "another tool": '{"name": "sum_add-up", "arguments": {}}',
 }
 ANSWERS = {
@@ -74,6 +81,7 @@ ANSWERS = {
     "a tag": "In Hermes' format, a call is wrapped in <tool_call> tags.",
     "a list of mixed things": f'[{CALL}, "and more"]',
     "brackets": "[see notes_write (the tool)]",
+    "Python among words": "Call notes_write() for it.",
     "deep": "[" * 50_000,
 }
 
@@ -118,6 +126,15 @@ async def test_a_model_that_writes_a_call_is_asked_once_to_make_it() -> None:
     assert "as text, so nothing was called" in messages[1]["content"]
     assert (await ended(answer(CALL), answer(CALL)))[0] is LoopEnd.SPOKEN_CALL
     assert (await ended(answer(CALL), most=1))[0] is LoopEnd.LIMIT
+
+
+async def test_a_reply_that_was_paused_is_sent_back_until_it_goes_on() -> None:
+    paused = replace(answer("I search."), finish_reason="pause_turn", provider_state={"a": [1]})
+    end, messages = await ended(paused, paused, answer("Done."))
+    assert end is LoopEnd.ANSWER
+    sent = {"role": "assistant", "content": "I search.", "provider_state": {"a": [1]}}
+    assert messages == [sent, sent]
+    assert (await ended(paused, most=1))[0] is LoopEnd.LIMIT
 
 
 async def test_a_model_whose_call_nobody_can_read_is_told_so_twice() -> None:

@@ -121,11 +121,12 @@ _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 # Anthropic: "max_tokens: 64000 > 4096, which is the maximum"; OpenAI and MiMo: "This model supports
 # at most 4096 completion tokens", https://github.com/opencode-ai/opencode/issues/140; DeepSeek:
 # "the valid range of max_tokens is [1, 8192]"; Bedrock: "The maximum tokens you requested exceeds
-# the model limit of 8192"; Fireworks: "Requests with max_tokens > 4096 must have stream=true".
+# the model limit of 8192"; Fireworks: "Requests with max_tokens > 4096 must have stream=true";
+# OpenRouter, with 402: "You requested up to 65536 tokens, but can only afford 3000".
 _LONGEST = re.compile(
     r"max_\w*tokens\W{1,4}\d{1,9} > (\d{1,9})|at most (\d{1,9}) (?:completion|output) tokens"
-    r"|range of max_\w*tokens is \[\d{1,9}, (\d{1,9})\]|exceeds the model limit of (\d{1,9})"
-    r"|max_\w*tokens > (\d{1,9}) must"
+    r"|max_\w*tokens[^\[\n]{0,40}\[\d{1,9}, ?(\d{1,9})\]|exceeds the model limit of (\d{1,9})"
+    r"|max_\w*tokens > (\d{1,9}) must|can only afford (\d{1,9})"
 )
 # Anthropic, of models before 4.5: "input length and `max_tokens` exceed context limit: 150000 +
 # 64000 > 200000", https://github.com/docker/docker-agent/issues/569; vLLM: "(64000 > 32768 -
@@ -259,7 +260,7 @@ class Accepted:
 
         Nothing where it is about something else.
         """
-        if error.status not in _REFUSALS or _OF_STATE.search(error.said):
+        if error.status not in {402, *_REFUSALS} or _OF_STATE.search(error.said):
             return {}
         said, param = error.said, error.named.get("param", "")
         if " " in param:  # MiMo's whole reason: https://github.com/AQBot-Desktop/AQBot/issues/93
@@ -269,6 +270,8 @@ class Accepted:
             if payload.get(name, 0) > limit:
                 self.longest = limit
                 return {name: f"with {name} of at most {limit}"}
+        if error.status not in _REFUSALS:
+            return {}
         for wish, (pattern, how) in _WANTS.items():
             if wish not in self.wants and pattern.search(said):
                 self.wants.add(wish)

@@ -92,7 +92,7 @@ class Anthropic(HostedProvider):
         if failure := common.reported(body):
             raise failure
         content = body.get("content")
-        if not isinstance(content, list):
+        if not isinstance(content, list | str):
             raise LLMReplyError("The model server sent a reply without content.")
         blocks = [block for block in common.blocks_in(content) if block.get("type")]
         said = "".join(b.get("text", "") for b in blocks if b["type"] == "text")

@@ -30,6 +30,7 @@ from mcp_ghost.messages import (
     ToolSchema,
     Usage,
     assistant_message,
+    was_paused,
     without_state,
 )
 from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images, refuses_state
@@ -472,7 +473,7 @@ class ProviderClient:
             clean = type(error)(self._endpoint.redact(str(error)))
             clean.usage = error.usage
             raise clean from None
-        if not response.content and not response.tool_calls:
+        if not (response.content or response.tool_calls or was_paused(response)):
             raise EmptyReplyError(response)
         return response
 

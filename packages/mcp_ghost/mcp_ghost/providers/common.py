@@ -182,8 +182,9 @@ def at(value: object, *path: str) -> Any:  # noqa: ANN401  any JSON
 
 
 def dicts_in(value: object) -> list[JSONObject]:
-    """The objects in a list; nothing where it is none."""
-    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
+    """The objects in a list, or the one that some servers send in the place of a list."""
+    values = value if isinstance(value, list) else [value]
+    return [it for it in values if isinstance(it, dict)]
 
 
 def calls_of(messages: Iterable[Message]) -> Iterator[JSONObject]:
@@ -221,17 +222,19 @@ def parts_of(content: object) -> list[JSONObject]:
 
 def text_of(content: object) -> str:
     """The text of a content."""
-    if isinstance(content, str):
-        return content
-    parts = dicts_in(content)
-    return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
+    if isinstance(content, list):
+        return "".join(map(text_of, content))
+    if isinstance(content, dict):
+        return str(content.get("text") or content.get("refusal") or "")
+    return content if isinstance(content, str) else ""
 
 
 def blocks_in(content: object) -> list[JSONObject]:
     """The parts of a reply, each with a text that is one if it has any."""
+    is_text = isinstance(content, str)
     return [
         {**part, "text": text_of(part["text"])} if "text" in part else part
-        for part in dicts_in(content)
+        for part in dicts_in({"type": "text", "text": content} if is_text else content)
     ]
 
 

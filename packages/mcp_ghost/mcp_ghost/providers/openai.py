@@ -108,7 +108,9 @@ class OpenAI(HostedProvider):
         if not choice:
             raise LLMReplyError("The model server sent a reply without any choices.")
         message = choice.get("message")
-        message = message if isinstance(message, dict) else {}
+        message = message if isinstance(message, dict) else {"content": choice.get("text")}
+        if (older := message.get("function_call")) and not message.get("tool_calls"):
+            message = {**message, "tool_calls": [older]}
         said, thinking = split_thinking(common.text_of(message.get("content")))
         said = said if said.strip() else common.text_of(message.get("refusal"))
         fields = (message.get(key) for key in ("reasoning", "reasoning_content"))
@@ -127,6 +129,8 @@ class OpenAI(HostedProvider):
         native = f"{finish_reason} {choice.get('native_finish_reason')}"  # OpenRouter's
         if not calls and (malformed := common.malformed_call(None, native)):
             raise malformed
+        if finish_reason == "error":  # OpenRouter's, of a provider that broke off
+            raise LLMReplyError("The model server ended the reply with an error.")
         usage = body.get("usage")
         return common.reply(
             said,

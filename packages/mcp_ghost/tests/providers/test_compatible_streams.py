@@ -154,6 +154,7 @@ FRAMINGS: dict[str, Callable[[bytes], bytes]] = {
     "no mark of the end": lambda body: body.replace(b"data: [DONE]\n\n", b""),
     "empty events": lambda body: b"data:\n\ndata\n\ndata: null\n\ndata: {}\n\n" + body,
     "what is no JSON": lambda body: b"data: working\n\n" + body,
+    "the field's name twice": lambda body: body.replace(b"data: ", b"data: data: "),
     "one object on each line": lambda body: body.replace(b"data: ", b""),
 }
 
@@ -367,6 +368,17 @@ CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, dict[str, int]]]]] = {
                 index=1, tool_calls=[{"id": "2", "function": {"name": "s_u", "arguments": "{}"}}]
             ),
         ],
+        ONE,
+    ),
+    "OpenAI's form before tools": (
+        [
+            openai(function_call={"name": "s_t", "arguments": '{"a":'}),
+            openai(function_call={"arguments": "1}"}),
+        ],
+        ONE,
+    ),
+    "a call that is not in a list": (
+        [openai(tool_calls={"id": "1", "function": {"name": "s_t", "arguments": '{"a":1}'}})],
         ONE,
     ),
     "all at once": (

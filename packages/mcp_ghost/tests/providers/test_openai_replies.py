@@ -71,6 +71,33 @@ def test_calls_win_over_text_which_is_kept_beside_them() -> None:
     assert response.tool_calls is not None
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Hello.",
+        ["Hel", "lo."],
+        {"type": "text", "text": "Hello."},
+        [{"type": "output_text", "text": "Hel"}, {"text": "lo."}],
+    ],
+)
+def test_text_is_read_in_every_form(content: Anything) -> None:
+    assert reply({"content": content}).content == "Hello."
+
+
+def test_the_forms_before_chat_and_tools_are_read() -> None:
+    choice = {"text": "Hello.", "finish_reason": "stop"}
+    read = openai.OpenAI().decode({"choices": [choice]}, ToolNames([]), model="m")
+    assert read.content == "Hello."
+    (made,) = reply({"function_call": call("a")["function"]}).tool_calls or []
+    assert made.function.name == "a"
+
+
+def test_a_reply_that_ends_with_an_error_is_none() -> None:
+    choice = {"message": {"content": "Hel"}, "finish_reason": "error"}
+    with pytest.raises(LLMReplyError, match="ended the reply with an error"):
+        openai.OpenAI().decode({"choices": [choice]}, ToolNames([]), model="m")
+
+
 def test_the_wire_name_is_decoded() -> None:
     names = ToolNames(["thoughtbox.think"])
     body = {"choices": [{"message": {"tool_calls": [call("thoughtbox_think"), call("made_up")]}}]}

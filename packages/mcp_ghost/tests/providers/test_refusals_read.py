@@ -279,6 +279,22 @@ REFUSALS: dict[str, tuple[JSONObject, JSONObject, JSONObject]] = {
         },
         {"max_tokens": 8192},
     ),
+    "a length that can be paid": (
+        {"max_tokens": 65_536},
+        {
+            "error": {
+                "message": "This request requires more credits, or fewer max_tokens. You requested "
+                "up to 65536 tokens, but can only afford 3000.",
+                "code": 402,
+            }
+        },
+        {"max_tokens": 3000},
+    ),
+    "a length in a range of Zhipu": (
+        {"max_tokens": 150_000},
+        openai("max_tokens参数非法。取值范围[1,98304]"),
+        {"max_tokens": 98_304},
+    ),
     "a length of MiMo": (  # https://github.com/AQBot-Desktop/AQBot/issues/93
         {"max_tokens": 1_048_576},
         openai(
@@ -344,7 +360,9 @@ OTHERS = {
 
 
 def refused(body: JSONObject) -> LLMStatusError:
-    return Endpoint("http://localhost").status_error(400, error_text(body), named=error_names(body))
+    named = error_names(body)
+    status = 402 if named.get("code") == "402" else 400
+    return Endpoint("http://localhost").status_error(status, error_text(body), named=named)
 
 
 @pytest.mark.parametrize("case", REFUSALS)

@@ -85,10 +85,10 @@ class EventReader:
             field, _, value = line.partition(":")
             if field == "event":
                 self._name = value.strip()
-            elif field == "data" and value.strip() == _END:
+            elif field == "data" and value.strip().removeprefix("data: ") == _END:
                 self.is_done = True
             elif field == "data":
-                self._data.append(value.removeprefix(" "))
+                self._data.append(value.removeprefix(" ").removeprefix("data: "))
             elif not line:
                 yield from self._event()
 

@@ -82,7 +82,10 @@ class OpenAIAssembler:
             self._message["content"] = _joined(self._message["content"], content)
         for detail in dicts_in(delta.get("reasoning_details")):
             _merge_detail(self._message.setdefault("reasoning_details", []), detail)
-        for call in dicts_in(delta.get("tool_calls")):
+        calls = dicts_in(delta.get("tool_calls"))
+        if not calls and (older := delta.get("function_call")):  # OpenAI's form before tools
+            calls = [{"index": 0, "function": older}]
+        for call in calls:
             self._grow_call(call)
 
     def _grow_call(self, more: JSONObject) -> None:
