@@ -32,6 +32,7 @@ from mcp_ghost.errors import (
     LLMStatusError,
     LLMUnreachableError,
     is_out_of_credit,
+    is_too_long,
 )
 from mcp_ghost.providers.common import at, dicts_in, error_names, error_text, malformed_call
 from mcp_ghost.providers.streaming.events import Assembler, EventReader, OnDelta, objects_in
@@ -417,6 +418,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def is_transient(exc: BaseException | None) -> bool:
     """Whether the same request may well succeed later."""
     if isinstance(exc, LLMStatusError):
+        if is_too_long(exc):
+            return False
         if exc.status in _TRANSIENT:
             return not is_out_of_credit(exc.said, exc.named)
         return exc.status >= 500 and exc.status != 501 and not _OF_SCHEMAS.search(exc.said)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
-from mcp_ghost.errors import LLMError, LLMStatusError
+from mcp_ghost.errors import LLMError, LLMStatusError, is_too_long
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 from mcp_ghost.providers.streaming.events import Delta
 from mcp_ghost.run.limits import Budget
 from mcp_ghost.run.shared import Run
 
-_TOO_LONG = re.compile(
-    r"context.(length|size|window|limit)|too long|exceeds? the .*(token|context)", re.IGNORECASE
-)
-"""How providers say that a request is more than the model can read."""
 _CACHED = {"type": "ephemeral"}
 
 
@@ -69,7 +64,7 @@ class Asking:
             )
         except LLMError as error:
             run.account.usage += error.usage
-            too_long = isinstance(error, LLMStatusError) and _TOO_LONG.search(str(error))
+            too_long = isinstance(error, LLMStatusError) and is_too_long(error)
             shrink = conversation.memory.shrink
             if not (too_long and await shrink(messages, known, self._summary)):
                 raise
