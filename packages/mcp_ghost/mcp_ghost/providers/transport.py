@@ -49,6 +49,8 @@ CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
 # llama.cpp answers with status 500, too, where it cannot make a grammar of a tool's schema.
 _OF_SCHEMAS = re.compile(r"schema conversion failed|parse (?:grammar|tools)", re.IGNORECASE)
+# OpenAI and Groq: "Please try again in 1m26.4s", "in 20ms"; Gemini: "Please retry in 36.6s".
+_AGAIN = re.compile(r"(?:try again|retry) in (?:(\d{1,4})m(?!s))?(\d{1,6}(?:\.\d+)?)(m?s)\b")
 _EXCERPT = 600
 _MOST_DOUBLINGS = 32
 _BLANK = b" \t\r\n\xef\xbb\xbf"
@@ -376,7 +378,7 @@ def read_body(
             response.status_code,
             said,
             model=model,
-            retry_after=_asked_delay(response.headers, body),
+            retry_after=_asked_delay(response.headers, body, said),
             named=error_names(body),
         )
     if body is None:
@@ -392,17 +394,24 @@ def read_body(
     return assembler.body()
 
 
-def _asked_delay(headers: Mapping[str, str], body: object) -> float | None:
-    """Seconds to wait as the server asked: in a header, or as Google does in the body."""
+def _asked_delay(headers: Mapping[str, str], body: object, said: str) -> float | None:
+    """Seconds to wait as the server asked: in a header, in details as Google does, or in words."""
     asked = retry_after(headers)
     for detail in dicts_in(at(body, "error", "details")) if asked is None else ():
         if match := re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay"))):
             return float(match[1])
+    if asked is None and (words := _AGAIN.search(said)):
+        return int(words[1] or 0) * 60 + float(words[2]) / (1000 if words[3] == "ms" else 1)
     return asked
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from a number or date (RFC 9110, 10.2.3); infinite after the year 9999."""
+    """Seconds to wait, from a number or date (RFC 9110, 10.2.3); infinite after the year 9999.
+
+    OpenAI and Azure give milliseconds beside it, as ``openai._base_client`` reads them.
+    """
+    if re.fullmatch(r"\d+(\.\d+)?", value := headers.get("retry-after-ms", "").strip()):
+        return float(value) / 1000
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d+(\.\d+)?", value):
         return float(value)

@@ -4,6 +4,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from mcp_ghost.errors import LLMConnectionError, LLMError, LLMReplyError, LLMStatusError
@@ -11,6 +12,7 @@ from mcp_ghost.providers.transport import (
     Endpoint,
     encode_json,
     is_transient,
+    read_body,
     retry_after,
 )
 
@@ -18,6 +20,30 @@ from mcp_ghost.providers.transport import (
 @pytest.mark.parametrize(("value", "seconds"), [("7", 7.0), ("0.5", 0.5), ("soon", None)])
 def test_a_wait_in_seconds_is_read(value: str, seconds: float | None) -> None:
     assert retry_after({"retry-after": value}) == seconds
+
+
+@pytest.mark.parametrize(
+    ("headers", "said", "seconds"),
+    [
+        ({"retry-after-ms": "1500", "retry-after": "2"}, "", 1.5),
+        ({"retry-after-ms": "soon", "retry-after": "2"}, "", 2.0),
+        ({"retry-after": "2"}, "Please try again in 9s.", 2.0),
+        ({}, "Rate limit reached. Please try again in 2.5s. Visit", 2.5),
+        ({}, "Please try again in 20ms.", 0.02),
+        ({}, "Please try again in 1m26.4s.", 86.4),
+        ({}, "You exceeded your quota.\nPlease retry in 36.6s.", 36.6),
+        ({}, "Please try again in a while.", None),
+        ({}, "Try again in 5 seconds", None),
+    ],
+)
+def test_a_wait_is_read_from_headers_and_from_words(
+    headers: dict[str, str], said: str, seconds: float | None
+) -> None:
+    response = httpx2.Response(429, headers=headers)
+    content = json.dumps({"error": {"message": said}}).encode()
+    with pytest.raises(LLMStatusError) as caught:
+        read_body(response, content, Endpoint("http://localhost"))
+    assert caught.value.retry_after == seconds
 
 
 def test_a_wait_until_a_date_is_read() -> None:
