@@ -197,7 +197,7 @@ def list_tools(params: JSONObject) -> JSONObject:
         page = int(cursor or 0)
         more = {"nextCursor": str(page + 1)} if page < 2 else {}
         return {"tools": [tool(f"tool{page}a"), tool(f"tool{page}b")], **more}
-    if MODE == "loopcursor":
+    if MODE in ("loopcursor", "lostpage"):
         return {"tools": [tool("echo")], "nextCursor": "again"}
     if MODE == "badtools":
         wrong = [
@@ -216,7 +216,7 @@ def answer(message: JSONObject) -> None:
         return
     if method == "initialize":
         send(id=id_, result=initialize(params))
-    elif method == "tools/list" and MODE == "toolless":
+    elif method == "tools/list" and (MODE == "toolless" or (MODE == "lostpage" and params)):
         send(id=id_, error={"code": -32601, "message": "Method not found"})
     elif method == "tools/list":
         send(id=id_, result=list_tools(params))

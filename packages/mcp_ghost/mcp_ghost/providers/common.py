@@ -64,7 +64,6 @@ _STATUS = {
 }
 _ID, _SHORT_ID = re.compile("[A-Za-z0-9_-]{1,40}"), re.compile("[A-Za-z0-9]{9}")
 _LENIENT = json.JSONDecoder(strict=False)
-_BLANK = " \t\r\n\ufeff"
 _MOST_WRITTEN = 1000
 """Characters that are shown of a call which cannot be read."""
 
@@ -333,11 +332,11 @@ def _as_object(written: str) -> str:
     if parsed_object(written) is not None:
         return written
     values: list[object] = []
-    text = written.strip(_BLANK)
+    text = written.strip().removeprefix("\ufeff")
     try:
         while text:
             value, end = _LENIENT.raw_decode(text)
-            text = text[end:].lstrip(_BLANK)
+            text = text[end:].lstrip()
             values += [value] if value not in (None, [], {}, *values) else []
     except (ValueError, RecursionError):
         return written

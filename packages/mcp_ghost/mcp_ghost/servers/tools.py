@@ -45,12 +45,20 @@ async def list_tools(client: Client, server: str, offers: Callable[[str], bool])
 
     Of ``server``, as it is called in what is logged of its faults.
     """
+    from mcp import MCPError
+
     tools = _Tools(server, offers)
     cursors: set[str] = set()
     cursor: str | None = None
     seconds = math.inf
     for _ in range(MOST_PAGES):
-        page = await client.list_tools(cursor=cursor)
+        try:
+            page = await client.list_tools(cursor=cursor)
+        except MCPError as error:
+            if cursor is None:
+                raise
+            _logger.warning("MCP server '%s' lists only some of its tools: %s", server, error)
+            break
         seconds = min(seconds, page.ttl_ms / 1000 if page.ttl_ms else math.inf)
         for tool in page.tools:
             tools.add(_described(as_sent(tool)))

@@ -84,6 +84,8 @@ def test_what_is_right_stays_as_it_is() -> None:
         b'{"jsonrpc": "2.0", "id": 1, "error": null, "result": {"error": "x"}}',
         b'{"jsonrpc": "2.0", "id": 1, "result": {"error": {"code": "x"}}}',
         b'"error" \\ud83d\\ude00',
+        b'Got {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}',
+        b'Got {"jsonrpc": "2.0", "id": 7, "result"',
     ):
         assert mended(line) == line
 
@@ -99,6 +101,9 @@ RESULT = b'"result": {"content": []}'
         b'[{"jsonrpc": "2.0", "id": 7, %b}]' % RESULT,
         b'[{"jsonrpc": "2.0", "method": "x"}, {"jsonrpc": "2.0", "id": 7, %b}]' % RESULT,
         b'{"jsonrpc": "2.0", "id": 7, "result": []}',
+        b'Calling... {"jsonrpc": "2.0", "id": 7, %b}' % RESULT,
+        b'\x00{"jsonrpc": "2.0", "id": 7, %b}' % RESULT,
+        b'\x1b[32m{"jsonrpc": "2.0", "id": 7, %b}\x1b[0m' % RESULT,
         b'{"jsonrpc": "2.0", "result": null, "id": 7, "error": null}',
         b'{"jsonrpc": "2.0", "id": 7, "result": "done"}',
     ],

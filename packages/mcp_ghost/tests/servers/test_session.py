@@ -98,6 +98,10 @@ def test_a_repeated_cursor_ends_the_listing(tmp_path: Path) -> None:
     assert len([e for e in seen(log) if e.get("method") == "tools/list"]) == 2
 
 
+def test_a_page_that_is_refused_does_not_hide_the_others() -> None:
+    assert asyncio.run(call_in(faulty("lostpage"), "echo", text="x")).content == "x"
+
+
 def test_malformed_tools_do_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:
     async def listed() -> dict[str, object]:
         async with ServerSession("s", faulty("badtools")) as session:

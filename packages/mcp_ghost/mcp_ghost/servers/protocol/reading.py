@@ -36,6 +36,8 @@ _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..
 """Any escape; half a surrogate is the group."""
 _ODD = re.compile(rb'"error"|"result"\s*:\s*[^{\s]|"id"\s*:\s*-?\d+\.|\A\s*\[')
 """What may stand in a message that the SDK does not read as it is; texts escape the quotes."""
+_BEHIND = re.compile(rb'\{\s*"jsonrpc".*\}', re.DOTALL)
+"""A message on a line that a server had begun with other words, or with colours for a terminal."""
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\\x00-\x1f]{1,100}")'
 _ANSWER = rb'"(?:result|error)"\s*:'
@@ -68,7 +70,8 @@ def mended(message: bytes) -> bytes:
 
     Half a surrogate, and what is not UTF-8, becomes U+FFFD. An error gets a number as its code; its
     words stay. A result that is no object becomes one, an id such as 1.0 a whole number. The only
-    answer in a batch, which 2025-03-26 has, stands for the batch; "jsonrpc" may be missing.
+    answer in a batch, which 2025-03-26 has, stands for the batch; "jsonrpc" may be missing, and
+    other words may come first.
     """
     if not message.isascii():
         message = message.decode("utf-8-sig", errors="replace").encode()
@@ -76,10 +79,11 @@ def mended(message: bytes) -> bytes:
         message = _ESCAPE.sub(lambda it: rb"\ufffd" if it[1] else it[0], message)
     if b'"tools"' in message:
         message = shallow(message)
-    if not _ODD.search(message) and b'"jsonrpc"' in message:
+    behind = None if message.lstrip()[:1] in (b"{", b"[") else _BEHIND.search(message)
+    if behind is None and b'"jsonrpc"' in message and not _ODD.search(message):
         return message
     try:
-        sent = json.loads(message)
+        sent = json.loads(behind[0] if behind else message)
     except (ValueError, RecursionError):
         return message
     answers = [it for it in (sent if isinstance(sent, list) else [sent]) if _is_answer(it)]
