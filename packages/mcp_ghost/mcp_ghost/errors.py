@@ -30,8 +30,9 @@ from mcp_ghost.messages import Usage
 
 # OpenAI's, Azure's and Qwen's insufficient_quota, Moonshot's exceeded_current_quota_error,
 # LiteLLM's budget_exceeded, Zhipu's code 1113 (https://docs.bigmodel.cn/cn/faq/api-code), xAI's
-# words; what OpenRouter (https://github.com/Gitlawb/openclaude/issues/936) and Google give for one
-# day. A rate limit has the same status, and at Google the same words.
+# words (https://github.com/continuedev/continue/issues/10373); what Google and OpenRouter
+# (https://github.com/Gitlawb/openclaude/issues/936) give for one day. A rate limit has the same
+# status, and at Google the same words.
 _OUT_OF_CREDIT = re.compile(
     r"insufficient_(?:quota|balance)|exceeded_current_quota|billing_|budget_exceeded|^1113$"
     r"|all available credits|free-models-per-day|PerDay",

@@ -122,7 +122,8 @@ _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 # at most 4096 completion tokens", https://github.com/opencode-ai/opencode/issues/140; DeepSeek:
 # "the valid range of max_tokens is [1, 8192]"; Bedrock: "The maximum tokens you requested exceeds
 # the model limit of 8192"; Fireworks: "Requests with max_tokens > 4096 must have stream=true";
-# OpenRouter, with 402: "You requested up to 65536 tokens, but can only afford 3000".
+# OpenRouter, with 402: "You requested up to 65536 tokens, but can only afford 3000",
+# https://github.com/can1357/oh-my-pi/issues/9569.
 _LONGEST = re.compile(
     r"max_\w*tokens\W{1,4}\d{1,9} > (\d{1,9})|at most (\d{1,9}) (?:completion|output) tokens"
     r"|max_\w*tokens[^\[\n]{0,40}\[\d{1,9}, ?(\d{1,9})\]|exceeds the model limit of (\d{1,9})"
@@ -186,7 +187,8 @@ class Accepted:
     instead: dict[tuple[str, str], Any] = field(default_factory=dict)
     """What it takes in the place of a field's value."""
     wants: set[str] = field(default_factory=set)
-    """What it wants of messages and tools: of ``_WANTS``; "images" and "reasoning" are left out."""
+    """What it wants of messages and tools: of ``_WANTS``; "images" and "reasoning" are left out,
+    and "max_tokens" is always said."""
     refused_tools: set[str] = field(default_factory=set)
     """The names of tools that it does not take."""
 
@@ -201,6 +203,8 @@ class Accepted:
             }
         if "stream" in self.without:
             kept.pop("stream_options", None)
+        if "max_tokens" in self.wants and not any(name in kept for name in _LENGTHS):
+            kept["max_tokens"] = self.longest
         for name in _LENGTHS:
             if name in kept and self.longest is not None:
                 kept[name] = min(kept[name], self.longest)
@@ -271,7 +275,12 @@ class Accepted:
                 self.longest = limit
                 return {name: f"with {name} of at most {limit}"}
         if error.status not in _REFUSALS:
-            return {}
+            is_open = limit >= _LEAST_ROOM and "messages" in payload and self.longest is None
+            if not is_open or any(name in payload for name in _LENGTHS):
+                return {}
+            self.longest = limit  # without a length, it counts the longest that the model writes
+            self.wants.add("max_tokens")
+            return {"max_tokens": f"with max_tokens of {limit}"}
         for wish, (pattern, how) in _WANTS.items():
             if wish not in self.wants and pattern.search(said):
                 self.wants.add(wish)

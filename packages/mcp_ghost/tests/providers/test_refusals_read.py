@@ -38,6 +38,13 @@ def config(**fields: object) -> JSONObject:
 
 
 UNSUPPORTED = "Unsupported parameter: '{}' is not supported with this model."
+DEAR: JSONObject = {
+    "error": {
+        "message": "This request requires more credits, or fewer max_tokens. You requested up to "
+        "65536 tokens, but can only afford 3000.",
+        "code": 402,
+    }
+}
 # (what is sent, the body of the refusal, what is sent from then on)
 REFUSALS: dict[str, tuple[JSONObject, JSONObject, JSONObject]] = {
     "another name": (
@@ -279,17 +286,8 @@ REFUSALS: dict[str, tuple[JSONObject, JSONObject, JSONObject]] = {
         },
         {"max_tokens": 8192},
     ),
-    "a length that can be paid": (
-        {"max_tokens": 65_536},
-        {
-            "error": {
-                "message": "This request requires more credits, or fewer max_tokens. You requested "
-                "up to 65536 tokens, but can only afford 3000.",
-                "code": 402,
-            }
-        },
-        {"max_tokens": 3000},
-    ),
+    "a length that can be paid": ({"max_tokens": 65_536}, DEAR, {"max_tokens": 3000}),
+    "a length where none was said": ({"messages": []}, DEAR, {"messages": [], "max_tokens": 3000}),
     "a length in a range of Zhipu": (
         {"max_tokens": 150_000},
         openai("max_tokens参数非法。取值范围[1,98304]"),
