@@ -1,4 +1,4 @@
-"""What errors are known by, whatever the provider's words."""
+"""What providers say of a request that is too long."""
 
 import pytest
 
