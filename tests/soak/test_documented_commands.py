@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import uuid
@@ -134,9 +135,9 @@ def _follow(entry: Shown, newcomer: Newcomer) -> None:
         print(f"  not run: {_ONLY_PARSED[entry.command]}  $ {entry.command}")
         if entry.command.startswith("uv run poe "):
             newcomer.types(entry.command.replace("poe ", "poe --dry-run ", 1))
-    elif entry.command.startswith("movie-generator "):
+    elif found := re.search(r"(?:^|\| )(movie-generator \w+)", entry.command):
         print(f"  not run: {_ELSEWHERE}  $ {entry.command}")
-        newcomer.types(f"{' '.join(entry.command.split()[:2])} --help")
+        newcomer.types(f"{found[1]} --help")
     else:
         typed = entry.text.replace("REPOSITORY", newcomer.address, 1)
         with newcomer.serves() if typed != entry.text else nullcontext():

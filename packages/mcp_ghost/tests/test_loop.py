@@ -17,7 +17,8 @@ from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
 from mcp_ghost.messages import tool_message
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.run.calls import CallPolicy, Calls
-from mcp_ghost.toolset import Tool, Toolset, outcome_of
+from mcp_ghost.run.pausing.ledger import Ledger
+from mcp_ghost.toolset import MAY_HAVE_ACTED, Tool, Toolset, outcome_of
 from tests.support.fakes import answer, batch, calls, schema
 
 if TYPE_CHECKING:
@@ -167,9 +168,8 @@ async def test_model_and_observer_are_told_of_every_call_of_a_batch(
     good, bad, last, *left = [json.loads(each["content"]) for each in told.answers]
     assert good == {"content": {"s.good": {"n": 1}}}
     assert bad["error"] == "Tool call failed: ZeroDivisionError"  # it has no words of its own
-    assert re.match(
-        r"Tool call failed: It is gone\.|Tool call timed out after 1[89]\ds", last["error"]
-    )
+    failed = r"Tool call (failed: It is gone|timed out after 1[89]\ds)\. "
+    assert re.fullmatch(failed + re.escape(MAY_HAVE_ACTED), last["error"])
     assert [each["error"] for each in left] == [skipped, skipped]
     assert observer.heard == [
         ("called", "s.good", {"n": 1}),
@@ -229,3 +229,12 @@ async def test_a_model_whose_reply_was_cut_off_is_told_what_to_do() -> None:
     reply = replace(calls(("s.a", "{}")), finish_reason="length")
     told = await Calls(Raising(echo)).answer(reply, 1)
     assert "cut off at its length limit; write less" in told.answers[0]["content"]
+
+
+async def test_a_call_in_doubt_is_made_again_only_if_that_does_no_harm() -> None:
+    reply = calls(("s.read", "{}"), ("s.write", "{}"), ("s.new", "{}"))
+    read, write, _ = [call.id for call in reply.tool_calls or ()]
+    ledger = Ledger(in_doubt=frozenset({read, write}))
+    told = await Calls(Raising(echo, reads=["s.read"]), ledger=ledger).answer(reply, 1)
+    assert [it.get("kind") for it in told.answers] == [None, "in_doubt", None]
+    assert "not executed again: the program was ended after" in told.answers[1]["content"]
