@@ -27,6 +27,7 @@ PROGRAM = (
     "game_interface.game",
     "game_interface.engines.glk_engine",
     "langfuse",
+    "local_model.transport",
     "storage.store",
     "storage.commands",
     "rich.status",
