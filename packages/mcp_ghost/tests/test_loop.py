@@ -238,3 +238,18 @@ async def test_a_call_in_doubt_is_made_again_only_if_that_does_no_harm() -> None
     told = await Calls(Raising(echo, reads=["s.read"]), ledger=ledger).answer(reply, 1)
     assert [it.get("kind") for it in told.answers] == [None, "in_doubt", None]
     assert "not executed again: the program was ended after" in told.answers[1]["content"]
+
+
+async def test_a_fault_in_a_toolset_costs_its_call_and_is_logged_without_keys(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Faulty(Raising):
+        async def call(self, call: Call) -> Outcome:
+            raise ZeroDivisionError(f"{call.name} with sk-or-v1-0123456789abcdef0123456789abcdef")
+
+    told = await Calls(Faulty(echo)).answer(calls(("s.a", "{}")), 1)
+    assert "failed: s.a with " in told.answers[0]["content"]
+    (record,) = caplog.records
+    assert record.getMessage().startswith("An error in a toolset:\nTraceback (most recent call")
+    assert "\nZeroDivisionError: s.a with " in record.getMessage()
+    assert "sk-or-v1-0123456789abcdef" not in record.getMessage()
