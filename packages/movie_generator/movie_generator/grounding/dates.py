@@ -28,7 +28,6 @@ _JAPANESE = re.compile(
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
 _TIME = _PATTERNS["time"]
 _DOTTED_TIME = _PATTERNS["dotted_time"]
-_FULL_HOUR = re.compile(r"(?<![\d.,:])(\d{1,2}) ?(?:uhr|h|heures?)\b", re.IGNORECASE)
 _DAY_OF_MONTH = _PATTERNS["day_of_month"]
 _END = attrgetter("end")
 _OR_BEFORE = _PATTERNS["or_before"]
@@ -78,7 +77,7 @@ class Moment:
 def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> Iterator[Moment]:
     """The dates of a folded text whose numerals are digits; a date of two readings comes twice.
 
-    On a page, what may be a date is one: "May", "Sat", "18 Uhr", the days of "Mon-Fri".
+    On a page, what may be a date is one: "May", "Sat", the days of "Mon-Fri".
     """
     names, lower, months, weekdays = _names(languages, abbreviated=of_page)
     taken: set[int] = set()
@@ -100,9 +99,6 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
             hour, minute = int(found[1]) % 24, int(found[2])
             readings = {hour * 60 + minute, hour % 12 * 60 + 720 + minute}
             yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
-        for found in _FULL_HOUR.finditer(text):
-            minutes = frozenset({int(found[1]) % 24 * 60})
-            yield Moment(found[0], found.start(), found.end(), minutes=minutes)
 
 
 def _between(days: list[Moment], text: str) -> Iterator[Moment]:

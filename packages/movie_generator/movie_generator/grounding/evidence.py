@@ -30,7 +30,6 @@ _ITEM_OR_MINUS = re.compile(r"^( {0,3})-(?=[ \t]+\d{1,3}(?:[.,]\d{1,2})?[ ]?°)"
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _STARS = re.compile("★+")
 _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
-_TO_HOUR = re.compile(r"\b(5|10|20|25) to (\d{1,2})\b(?![.,:]\d)")
 _JAPANESE_ORDINAL = re.compile(r"第(\d+)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _PATTERNS = patterns("evidence")
@@ -104,7 +103,7 @@ class Evidence:
             return [f"wording of more than {LONGEST_SENTENCE:,} characters"]
         text = self._years.completed(folded(_with_clear_dashes(sentence)))
         language = language or language_of(text) or self.language
-        digits = _TO_HOUR.sub(self._as_time, in_digits(with_codes(text), language))
+        digits = in_digits(with_codes(text), language)
         if language == "ja" and self.language not in ("ja", "zh"):
             digits = _JAPANESE_ORDINAL.sub(r"\1th ", digits)
         found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
@@ -121,12 +120,6 @@ class Evidence:
         ):
             found.append("word “first”")
         return [*dict.fromkeys(found)]
-
-    def _as_time(self, found: re.Match[str]) -> str:
-        """``20 to 12`` as ``11:40``, if that is a time on the page."""
-        minutes = (int(found[2]) - 1) % 12 * 60 + 60 - int(found[1])
-        known = any({minutes, minutes + 720} & it.minutes for it in self._moments)
-        return f"{minutes // 60}:{minutes % 60:02}" if known else found[0]
 
     def _strange_quotes(self, text: str, language: str) -> Iterator[str]:
         if language != self.language:

@@ -206,7 +206,9 @@ class Figures:
         alike = [
             it
             for it in self._quantities
-            if same(said, it) and signs_agree(said, it) and (it.units or not it.is_ordinal)
+            if same(said, it)
+            and signs_agree(said, it)
+            and (it.units or not (it.is_ordinal or it.place in self._days))
         ]
         if said.units == SHARE and _FIFTY in said.values and _HALF.search(self.text):
             return True
@@ -330,6 +332,12 @@ class Figures:
     def _dated(self) -> frozenset[int]:
         """The places in dates."""
         return frozenset(place for it in self.moments for place in range(it.start, it.end))
+
+    @cached_property
+    def _days(self) -> frozenset[int]:
+        """The places in dates that are no times of day."""
+        days = (it for it in self.moments if not it.minutes)
+        return frozenset(place for it in days for place in range(it.start, it.end))
 
     def _names_unit(self, said: Quantity) -> bool:
         return bool(said.units & self._named_units)

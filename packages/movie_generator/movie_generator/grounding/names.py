@@ -265,9 +265,17 @@ def _unknown_addressed(sentence: str, page: Words) -> Iterator[str]:
         written = len(name.rstrip(_HIRAGANA))
         last = written if written < len(name) else written - 1
         parts = (name[start:] for start in range(max(1, last)))
-        known = page.language != "ja" or any(part in page.text for part in parts)
+        known = page.language != "ja" or any(_stands(part, name, page.text) for part in parts)
         if not known and not _NO_NAME_BEFORE.search(name):
             yield name
+
+
+def _stands(part: str, name: str, text: str) -> bool:
+    """Whether the end of a name is one by itself, and not the end of another one only."""
+    before = name[: len(name) - len(part)]
+    if len(before) < 2 or len(part.rstrip(_HIRAGANA)) > 2:
+        return part in text
+    return re.search(rf"(?<![\u4e00-\u9fff]){re.escape(part)}", text) is not None
 
 
 def _unknown_latin(sentence: str, page: Words) -> Iterator[str]:

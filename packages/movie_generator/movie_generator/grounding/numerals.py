@@ -23,7 +23,7 @@ _FRACTION = re.compile(
     r"(?! past| to \w+)(?=( of| as| the)?)",
     re.IGNORECASE,
 )
-_COMPARED = re.compile(r"\b(?:than|nearly|almost) $", re.IGNORECASE)
+_COMPARED = re.compile(r"\b(?:than|nearly|almost|which|whom|them) $", re.IGNORECASE)
 """Before a share, as in "more than a third"."""
 _PIECE = re.compile(
     rf"\b(?:(a|one|two|three)[- ])?(?:({'|'.join(_PARTS)})s? of an?|(half|quarter)) "

@@ -69,7 +69,7 @@ _NO_MINUS = _SIGNS["no_minus"]
 _BELOW_ZERO = _SIGNS["below_zero"]
 _IN_RANGE = re.compile(r"(?:[\d°%²³+/.,]|° ?[cf]|\b(?:degrees?|grad))\s*$", re.IGNORECASE)
 """What a dash joins to what follows: 10 °C -12 °C."""
-_BEFORE_MINUS = re.compile(r"(?:^|[\s(\[{\"':;|=<>~])$")
+_BEFORE_MINUS = re.compile(r"(?:^|[\s(\[{\"':;|=<>~\u3040-\u30ff\u3400-\u9fff])$")
 _DASH = re.compile(r"-\s?$|\bmin $")
 """Also the Dutch minus, which elsewhere is a minimum."""
 _FROM_BELOW = _SIGNS["from_below"]
@@ -116,7 +116,9 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         if scale and scale[1].casefold() in _SMALL and text[end : end + 1] == " ":
             scale = None
         plain_metre = (
-            scale and scale[1] == "m" and not re.search(r"[$€£¥]\s?$", text[: found.start()])
+            scale
+            and scale[1] == "m"
+            and not known.before.search(text, max(0, found.start() - 5), found.start())
         )
         ends_in_scale = bool(scale and not plain_metre)
         if scale and ends_in_scale:

@@ -29,6 +29,7 @@ _LOCAL_SIGN = re.compile(
 )
 _NO_WORDS = {"in", "a", "as", "try", "pen", "mad", "cop", "clp", "all", "ron", "sol", "soles"}
 _SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
+_WORD_END = r"(?![A-Za-z0-9\u00c0-\u1fff])"
 _NOUNS_FIRST = ("fr", "es", "pt", "it")
 _RUPEES = "INR PKR LKR"
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
@@ -66,9 +67,9 @@ def units(languages: tuple[str, ...]) -> Units:
     for language in dict.fromkeys((*languages, "en")):
         for word, unit in _words(language):
             words.setdefault(word, set()).add(unit)
-    # Between letters a word has an end; a Japanese unit may be followed by anything.
+    # Between letters a word has an end; in Japanese, anything may follow.
     listed = sorted(words, key=len, reverse=True)
-    ends = [re.escape(it) + ("" if is_caseless(it) else r"(?![^\W_])") for it in listed]
+    ends = [re.escape(it) + ("" if is_caseless(it) else _WORD_END) for it in listed]
     after = re.compile(rf"[ -]?({'|'.join(ends)})(?!-round\b)", re.IGNORECASE)
     signs = [re.escape(sign) for sign in _before()]
     before = re.compile(rf"({'|'.join(sorted(signs, key=len, reverse=True))})\s?$", re.IGNORECASE)

@@ -123,15 +123,19 @@ def _parsed(text: str) -> HtmlElement:
 def _shortened(tree: HtmlElement) -> tuple[str, ...]:
     """Leave out what stands behind as much text as is used; returns what to say of it."""
     left = MOST_TEXT
-    behind = []
     for tag in tree.iter():
         if left < 0:
-            behind.append(tag)
-        elif tag.tag not in ("script", "style"):
+            break
+        if tag.tag not in ("script", "style"):
             left -= len(tag.text or "") + len(tag.tail or "")
-    for tag in behind:
-        tag.getparent().remove(tag)
-    return (f"Only the first {MOST_TEXT:,} characters of its text were read.",) if behind else ()
+    else:
+        return ()
+    parent = tag.getparent()
+    del parent[parent.index(tag) :]
+    for above in parent.iterancestors():
+        del above[above.index(parent) + 1 :]
+        parent = above
+    return (f"Only the first {MOST_TEXT:,} characters of its text were read.",)
 
 
 def _markdown(tree: HtmlElement, *, is_long: bool) -> str:
@@ -221,12 +225,13 @@ def _settle_text(tree: HtmlElement) -> None:
     for tag in [*tree.iter()]:
         if tag.tag == "head":
             tag.tag = "div"  # without a <body>, lxml puts what follows into it
+        text, tail = tag.text or "", tag.tail or ""
         # What trafilatura writes, it unescapes once more.
-        if "&" in (tag.text or ""):
-            tag.text = tag.text.replace("&", "&amp;")
-        if "&" in (tag.tail or ""):
-            tag.tail = tag.tail.replace("&", "&amp;")
-        is_credit = not is_short and _CREDIT.match(tag.text or "")
+        if "&" in text:
+            tag.text = text.replace("&", "&amp;")
+        if "&" in tail:
+            tag.tail = tail.replace("&", "&amp;")
+        is_credit = text and not is_short and _CREDIT.match(text)
         if is_credit and len(tag.text_content()) < _LONGEST_CREDIT:
             tag.drop_tree()
     length = len(tree.text_content())
