@@ -18,6 +18,7 @@ from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from tests.support import PATIENCE, ghost_example, warm
 from tests.support.ghosts import PROVIDERS
+from tests.support.wires import name_of, spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -29,12 +30,12 @@ import asyncio, json, sys
 from pathlib import Path
 from mcp_ghost import mcp_ghost, resume
 
-PROVIDER = sys.argv[1]
+SPOKEN = json.loads(sys.argv[1])
 SERVERS = {"mcpServers": {"notes": {"command": sys.executable, "args": ["notes_server.py"]}}}
 RUN = Path("run.json")
 
 async def main():
-    options = {"server_config": SERVERS, "provider": PROVIDER, "pause": True, "max_iterations": 99}
+    options = {"server_config": SERVERS, **SPOKEN, "pause": True, "max_iterations": 99}
     while True:
         if RUN.exists():
             pending = json.loads(RUN.read_text())["pending"]
@@ -77,7 +78,8 @@ def test_every_effect_happens_once_however_often_the_program_is_killed(
     generator = random.Random(1)
     killed = runs = 0
     with ModelServer(model, wire=provider) as server:
-        env = {**os.environ, get_provider(provider).base_url_variable: server.base_url}
+        variable = get_provider(name_of(provider)).base_url_variable
+        env = {**os.environ, variable: server.base_url}
         began = time.monotonic()
         assert finished(tmp_path, provider, env, PATIENCE)
         lasts = time.monotonic() - began
@@ -94,7 +96,7 @@ def test_every_effect_happens_once_however_often_the_program_is_killed(
 
 def finished(folder: Path, provider: str, env: dict[str, str], seconds: float) -> bool:
     """Start it, and kill it after ``seconds``, unless it is done before."""
-    command = [sys.executable, "program.py", provider]
+    command = [sys.executable, "program.py", json.dumps(spoken(provider))]
     with warm.WarmPopen(command, cwd=folder, env=env, stdout=subprocess.PIPE) as process:
         end = time.monotonic() + seconds
         while process.poll() is None and time.monotonic() < end:
