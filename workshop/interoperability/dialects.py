@@ -157,6 +157,21 @@ OPENCODE = """{
   }
 }"""
 
+CHERRY_STUDIO = """{
+  "mcpServers": {
+    "local": {
+      "isActive": true, "name": "Notes", "type": "stdio", "description": "", "registryUrl": "",
+      "baseUrl": "", "command": "/opt/serve", "args": ["/srv/notes"],
+      "env": {"TOKEN": "t0ken"}, "disabledTools": ["die"]
+    },
+    "remote": {
+      "isActive": true, "type": "streamableHttp", "baseUrl": "https://remote.example/mcp",
+      "headers": {"Authorization": "Bearer t0ken"}
+    },
+    "off": {"isActive": false, "type": "sse", "baseUrl": "https://remote.example/mcp"}
+  }
+}"""
+
 
 class Example(NamedTuple):
     """A program's file in a project, and what comes of it."""
@@ -192,4 +207,5 @@ EXAMPLES = {
     ),
     "GitHub Copilot CLI": Example("mcp-config.json", COPILOT_CLI, not_offered=("die",)),
     "OpenCode": Example("opencode.json", OPENCODE),
+    "Cherry Studio": Example("servers.json", CHERRY_STUDIO, not_offered=("die",)),
 }

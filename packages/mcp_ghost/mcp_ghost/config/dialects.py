@@ -184,6 +184,16 @@ DIALECTS = (
         ("timeout",),
         trailing_commas=True,
     ),
+    Dialect(  # https://github.com/wenb1n-dev/mysql_mcp_server_pro/issues/6
+        "Cherry Studio",
+        "mcpServers",
+        {
+            "isActive": Key("disabled", _not),
+            "baseUrl": Key("url", lambda value: value or None),
+            "disabledTools": _NOT_THESE,
+        },
+        ("name", "description", "registryUrl"),
+    ),
 )
 """As each program documents it; how values refer to variables is in ``variables.py``."""
 

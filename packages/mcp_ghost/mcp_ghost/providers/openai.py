@@ -311,10 +311,14 @@ def options_of(
 
 
 def _said(call: object) -> tuple[object, object, object]:
-    """Id, name and arguments of a call; some servers leave the inner object out."""
+    """Id, name and arguments of a call; some servers leave the inner object out.
+
+    Others pass on what small models call the arguments: parameters.
+    """
     function = at(call, "function")
     function = function if isinstance(function, dict) else call
-    return at(call, "id"), at(function, "name"), at(function, "arguments")
+    arguments = at(function, "arguments") or at(function, "parameters")
+    return at(call, "id"), at(function, "name"), arguments
 
 
 def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:

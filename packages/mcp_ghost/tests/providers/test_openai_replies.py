@@ -135,6 +135,12 @@ def test_arguments_are_read_as_text(sent: Anything, read: str) -> None:
     assert calls[0].function.arguments == read
 
 
+def test_parameters_are_read_as_the_arguments_that_a_call_lacks() -> None:
+    said = {"id": "c1", "function": {"name": "a", "parameters": {"x": 1}}}
+    calls = reply({"tool_calls": [said]}).tool_calls or []
+    assert calls[0].function.arguments == '{"x": 1}'
+
+
 def test_what_providers_want_back_with_their_calls_is_sent_back_with_them() -> None:
     signature = {"google": {"thought_signature": "c2ln"}}
     thinking = {

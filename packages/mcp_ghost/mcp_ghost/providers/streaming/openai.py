@@ -95,7 +95,9 @@ class OpenAIAssembler:
         repeat them with every piece, use one index for all calls or a new one for each piece, or
         send what they have sent already.
         """
-        name, said = str(at(more, "function", "name") or ""), at(more, "function", "arguments")
+        function = at(more, "function")
+        name = str(at(function, "name") or "")
+        said = at(function, "arguments") or at(function, "parameters")
         arguments = said if isinstance(said, str) else json.dumps(said) if said else ""
         index = str(more["index"]) if more.get("index") is not None else None
         call = self._call_of(more.get("id"), index)
