@@ -30,7 +30,7 @@ class Corridor(gymnasium.Env[str, str]):
         super().reset(seed=seed)
         self.place, self.has_lamp = 0, False
         self.draws = int(self.np_random.integers(1000))
-        return f"A corridor. The number {self.draws} is on the wall.", self.told()
+        return f"A corridor with a lamp. The number {self.draws} is on the wall.", self.told()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if action == "break":

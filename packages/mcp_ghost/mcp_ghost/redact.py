@@ -59,7 +59,8 @@ _TOKENS = {
 """Forms of keys, each with its signs: whatever has the form contains one of them."""
 _OTHER_FORMATS = {
     r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
-    r"(?:[\w+/=:,\s]++|\\+[nr]|-(?!----END))*+(?:-----END [A-Z ]+-----)?": ("PRIVATE KEY-----",),
+    # Not possessive: before 3.11.5, Python's match went on behind what a lookahead had refused.
+    r"(?:[\w+/=:,\s]+|\\+[nr]|-(?!----END))*(?:-----END [A-Z ]+-----)?": ("PRIVATE KEY-----",),
     r"(?<=\bBearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*": ("Bearer ",),
     r"(?<=\bbearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*": ("bearer ",),
     r"(?<=://)[^/\s:@\"'\\<>]{1,200}:[^/\s@\"'\\<>]{1,200}(?=@)": ("@",),

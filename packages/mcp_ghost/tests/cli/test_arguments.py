@@ -88,8 +88,11 @@ def test_flags_are_described_as_the_help_shows_them() -> None:
 
 def test_each_flag_of_a_run_is_an_option_of_the_function() -> None:
     given = "run --config F --provider P --prompt T --timeout 2.5 --max-iterations 3 --allow a b"
-    options = parse_flags([*given.split(), "--temperature", "0", "--allow", "c"]).options()
-    assert options == {
+    arguments = parse_flags([*given.split(), "--temperature", "0", "--allow", "c"]).arguments()
+    assert arguments == {
+        "server_config": "F",
+        "provider": "P",
+        "system_prompt": arguments["system_prompt"],
         "timeout": 2.5,
         "max_iterations": 3,
         "allow": ["a", "b", "c"],
@@ -97,8 +100,8 @@ def test_each_flag_of_a_run_is_an_option_of_the_function() -> None:
         "progress_extends_timeout": False,
         "server_instructions": True,
     }
-    assert parse_flags([*given.split(), "--no-server-instructions"]).options() == {
-        **{name: it for name, it in options.items() if name != "temperature"},
+    assert parse_flags([*given.split(), "--no-server-instructions"]).arguments() == {
+        **{name: it for name, it in arguments.items() if name != "temperature"},
         "allow": ["a", "b"],
         "server_instructions": False,
     }
