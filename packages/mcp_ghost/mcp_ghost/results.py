@@ -25,7 +25,7 @@ _MARK = re.compile(r"\n\[cut here: \d+ of (\d+) characters left out\]\Z")
 _FENCE = re.compile(r"```\w*\n(.*)```", re.DOTALL)
 _MAX_DEPTH = 50
 _KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
-_KNOWN_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_KNOWN_BLOCKS = ("text", "image", "audio", "resource", "resource_link")
 _NO_MESSAGE = "The tool reported an error without a message."
 
 

@@ -163,13 +163,14 @@ def test_resources_keep_their_text_images_their_data_and_the_rest_becomes_a_shor
     link = {"type": "resource_link", "uri": "file:///b", "name": "b", "description": "The book."}
     text = {"type": "resource", "resource": {"uri": "file:///a", "text": "y" * 500}}
     blob = {"type": "resource", "resource": {"uri": "file:///c", "blob": "AAAA"}}
-    result = read(text_block("look"), image, link, text, blob, {"type": "hologram"})
+    odd = [{"type": "hologram"}, {"type": ["text"], "by": "us"}]
+    result = read(text_block("look"), image, link, text, blob, *odd)
     in_words = {"type": "image", "mimeType": "image/png", "size": "3000 bytes"}
     rest = [
         link,
         {"type": "resource", "uri": "file:///a", "text": "y" * 500},
         {"type": "resource", "uri": "file:///c", "size": "3 bytes"},
-        {"type": "hologram"},
+        *odd,
     ]
     assert result.content == ["look", image, *rest]
     assert result.to_dict() == {"content": ["look", in_words, *rest]}
