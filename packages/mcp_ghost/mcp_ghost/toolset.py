@@ -133,7 +133,7 @@ def _takes(schema: Mapping[str, Any], value: object) -> bool:
 
     # Without what a server could make endless, and without asking the network for anything.
     unbounded = dict.fromkeys(("pattern", "patternProperties"))
-    kind = extend(Draft202012Validator, unbounded)  # type: ignore[no-untyped-call]  # in typeshed
+    kind = extend(Draft202012Validator, unbounded)  # type: ignore[no-untyped-call]  # as typeshed has it
     try:
         return bool(kind(schema, registry=Registry()).is_valid(value))
     except Exception:  # noqa: BLE001  a server's schema may have any fault
