@@ -228,9 +228,12 @@ class ServerProcess:
             self._is_released = True
             if self._stdin.get_write_buffer_size():
                 self._stdin.abort()  # else it would wait for a reader that may never come
-            closing = asyncio.ensure_future(self._closed())
-            cancelled = await _done(closing)
-            closing.result()
+            closing = asyncio.ensure_future(self._exited())
+            try:
+                cancelled = await _done(closing)
+                closing.result()
+            finally:  # not there: a loop that ends also cancels what has not begun
+                self._transport.close()
             if cancelled:
                 raise cancelled
             # Death by SIGKILL takes the kernel a moment. Children that nobody reaps count as
@@ -239,18 +242,15 @@ class ServerProcess:
             while leftovers and self._signal(0) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event for it
                 await asyncio.sleep(0.001)
 
-    async def _closed(self) -> None:
-        try:
+    async def _exited(self) -> None:
+        # A process in uninterruptible sleep is left to the kernel.
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_WAIT):
                 # Closed earlier, the transport would snatch the exit status from asyncio's watcher.
                 await self._pipes.exited.wait()
                 await self.last_words()
                 self._transport.close()
                 await self._pipes.closed.wait()
-        except TimeoutError:
-            pass  # a process in uninterruptible sleep; the kernel ends it later
-        finally:
-            self._transport.close()
 
     def _signal(self, number: int) -> bool:
         # The group's id stays taken while any member lives, so this cannot hit a stranger.

@@ -186,6 +186,17 @@ def test_processes_that_are_stopped_in_a_hurry_are_reaped_without_a_word(
     assert not caplog.records
 
 
+async def test_a_stop_whose_loop_ends_leaves_no_pipe() -> None:
+    process = await ServerProcess.start(["sleep", "60"], os.environ, None)
+    stop = asyncio.ensure_future(process.stop(0.0))
+    await asyncio.sleep(0)
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await stop
+    assert process._transport.is_closing()
+
+
 def test_a_forgotten_close_is_made_up_for_when_the_loop_ends(tmp_path: Path) -> None:
     log = tmp_path / "log"
 
