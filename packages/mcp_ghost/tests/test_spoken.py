@@ -64,6 +64,22 @@ CALLS = {
     "LongCat": f"<longcat_tool_call>{CALL}</longcat_tool_call>",
     "FunctionGemma": "<start_function_call>call:notes_write{text:a}<end_function_call>",
     "DeepSeek 3.2": '<\uff5cDSML\uff5cfunction_calls><\uff5cDSML\uff5cinvoke name="notes_write">',
+    "a bare name in tags": '<tool_call>{"id": "1", "name": "write", "arguments": {}}</tool_call>',
+    "a bare name after a mark": '[TOOL_CALLS]write[CALL_ID]a1b2c3d4e[ARGS]{"text": "a"}',
+    "a bare name in DeepSeek's": "<\uff5ctool\u2581calls\u2581begin\uff5c><\uff5ctool\u2581call"
+    "\u2581begin\uff5c>function<\uff5ctool\u2581sep\uff5c>write\n```json\n{}\n```",
+    "a bare name in Kimi's": "<|tool_calls_section_begin|><|tool_call_begin|>functions.write:0<|t",
+    "a bare name in Python": '[write(text="a")]',
+    "a bare name in Gemini's Python": "```tool_code\nprint(write())\n```",
+    "Cline": "I look.\n<use_mcp_tool>\n<server_name>notes</server_name>\n"
+    "<tool_name>write</tool_name>\n<arguments>{}</arguments>\n</use_mcp_tool>",
+    "Cline's own tools": "<notes_write>\n<text>a</text>\n</notes_write>",
+    "Claude's older form": '<function_calls>\n<invoke name="write">\n</invoke>',
+    "Qwen-Agent": '\u273fFUNCTION\u273f: write\n\u273fARGS\u273f: {"text": "a"}',
+    "Command R": '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "write"}]<|END_ACTION|>',
+    "Functionary": '>>>write\n{"text": "a"}',
+    "Gemini without Python": "call:default_api:write{text:a}",
+    "a tag with a name": '<execute_tool name="write">{}</execute_tool>',
     "LM Studio": f"[TOOL_REQUEST]{CALL}[END_TOOL_REQUEST]",
     "Python without arguments": "notes_write()",
     "another tool": '{"name": "sum_add-up", "arguments": {}}',
@@ -82,6 +98,9 @@ ANSWERS = {
     "a list of mixed things": f'[{CALL}, "and more"]',
     "brackets": "[see notes_write (the tool)]",
     "Python among words": "Call notes_write() for it.",
+    "a mark among words": "The mark `[TOOL_CALLS]` stands before calls. I write: done.",
+    "a page": "<details>\n<write>a</write>\n</details>",
+    "a bare name in words": "Call write(text=1) for it.",
     "deep": "[" * 50_000,
 }
 
