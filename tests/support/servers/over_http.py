@@ -71,7 +71,7 @@ def remote(*arguments: str, **env: str) -> Iterator[Remote]:
 class Faulty(ThreadingHTTPServer):
     """A server that answers ``initialize`` and ``tools/list`` properly, and calls with ``fault``.
 
-    Faults that begin with "init " hit ``initialize`` instead, those with "once:" the first call.
+    Faults that begin with "init " hit ``initialize`` instead, those with "once:" the first.
     Its tool "write" says nothing of its effects.
     """
 
@@ -233,7 +233,9 @@ class _Handler(BaseHTTPRequestHandler):
         method, id_ = message.get("method"), message.get("id")
         fault = self.server.fault
         if method == "initialize" and fault.startswith("init ") and self.path != "/other":
-            self._misbehave(fault.removeprefix("init "))
+            if "once:" in fault:
+                self.server.fault = ""
+            self._misbehave(fault.removeprefix("init ").removeprefix("once:"))
         elif method == "initialize":
             info = {"name": "faulty", "version": "1.0"}
             version = message["params"]["protocolVersion"]

@@ -70,7 +70,9 @@ def tools() -> list[dict[str, Any]]:
     more = int(os.environ.get("TOOLS", "0"))
     named = [{"name": f"tool{number}", "inputSchema": schema} for number in range(more)]
     said = "x" * int(os.environ.get("TOOL_SIZE", "0"))
-    big = [{"name": "big", "description": said, "inputSchema": schema}] if said else []
+    is_title = os.environ.get("PLACE") == "title"
+    large = {"inputSchema": {**schema, "title": said}} if is_title else {"description": said}
+    big = [{"name": "big", "inputSchema": schema, **large}] if said else []
     if support := os.environ.get("TASKS"):
         task = {"name": "task", "inputSchema": schema, "execution": {"taskSupport": support}}
         named.append(task)

@@ -20,7 +20,7 @@ _NAME = "[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(
     r"\$(?P<verbatim>\$\{[^{}]*\})"
     r"|\$\{(?P<kind>input|command|config|file):(?P<what>[^{}]*)\}"
-    rf"|\$\{{(?:env:)?(?P<name>{_NAME})(?::-(?P<default>[^{{}}]*))?\}}"
+    rf"|\$\{{(?:env:)?(?P<name>{_NAME})(?::?-(?P<default>[^{{}}]*))?\}}"
     rf"|\{{env:(?P<ours>{_NAME})\}}"
 )
 _SHELL_STYLE = re.compile(r"(?:^|(?<=\s))\$([A-Z_][A-Z0-9_]*)\Z")

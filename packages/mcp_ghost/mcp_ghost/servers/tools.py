@@ -109,10 +109,15 @@ class _Tools:
             self._warn("Skipping the tool %.200r: its schema is nested too deeply", name)
         elif seen(written) != written:
             self._warn("Skipping the tool %.200r: its names have characters that none sees", name)
-        elif (size := len(json.dumps(tool_schema(entry)))) > MOST_TOOL_CHARACTERS:
+        elif (excess := len(written) - MOST_TOOL_CHARACTERS) > len(
+            described := tool_schema(entry)["function"]["description"]
+        ):
             limit = f"more than {MOST_TOOL_CHARACTERS:,}"
             self._warn(
-                "Skipping the tool %.200r: as JSON it has %d characters, %s", name, size, limit
+                "Skipping the tool %.200r: as JSON it has %d characters, %s",
+                name,
+                len(written),
+                limit,
             )
         elif len(self.found) == MOST_TOOLS:
             self.is_full = True
@@ -122,6 +127,12 @@ class _Tools:
                 MOST_TOOLS,
             )
         else:
+            if excess > 0:
+                words = (
+                    "MCP server '%s': the description of the tool %.200r is cut by %d characters"
+                )
+                _logger.debug(words, self._server, name, excess)
+                entry = {**entry, "description": described[:-excess]}
             self.found[name] = entry
 
     def _warn(self, words: str, *values: object) -> None:

@@ -148,13 +148,21 @@ async def test_only_so_many_tools_are_offered_and_others_can_be_chosen(
             assert [tool["function"]["name"] for tool in session.tools] == ["tool1150"]
 
 
-async def test_a_tool_of_absurd_size_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    with wild("stdio", TOOL_SIZE=str(MOST_TOOL_CHARACTERS), TOOLS="1") as config:
+@pytest.mark.parametrize(("place", "is_left"), [("description", True), ("title", False)])
+async def test_of_a_tool_of_absurd_size_the_description_is_cut(
+    place: str, is_left: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "mcp_ghost.servers.tools")
+    with wild("stdio", TOOL_SIZE=str(MOST_TOOL_CHARACTERS), TOOLS="1", PLACE=place) as config:
         async with ServerSession("s", config) as session:
-            names = [tool["function"]["name"] for tool in session.tools]
-    assert names == ["answer", "tool0"]
-    assert "Skipping the tool 'big'" in caplog.text
+            tools = {tool["function"]["name"]: tool for tool in session.tools}
+    assert [*tools] == ["answer", *(["big"] if is_left else []), "tool0"]
+    (record,) = caplog.records
+    if is_left:
+        assert len(json.dumps(tools["big"])) == MOST_TOOL_CHARACTERS
+        assert "the description of the tool 'big' is cut by" in record.getMessage()
+    else:
+        assert "Skipping the tool 'big'" in record.getMessage()
 
 
 @pytest.mark.parametrize("support", ["optional", "required"])

@@ -82,6 +82,13 @@ def test_each_failure_to_connect_says_what_to_do(fault: str, details: str, hint:
     assert SECRET not in "".join(lines)
 
 
+@pytest.mark.parametrize("status", [502, 503, 504])
+async def test_a_server_that_is_only_starting_is_asked_again(status: int) -> None:
+    with faulty_http(f"init once:status:{status}:warming up") as server:
+        async with ServerSession("demo", ServerConfig(url=server.url)) as session:
+            assert session.tools
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
     pem = tmp_path / "pem"

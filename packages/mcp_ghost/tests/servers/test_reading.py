@@ -117,6 +117,16 @@ async def test_an_answer_that_is_not_quite_one_is_read(line: bytes) -> None:
     assert json.loads(event.partition(b"data: ")[2])["id"] == 7
 
 
+@pytest.mark.parametrize("name", [b"response", b"result", b"tools/call", b"data"])
+async def test_an_answer_in_an_event_of_another_name_is_read(name: bytes) -> None:
+    line = b'{"jsonrpc": "2.0", "id": 7, %b}' % RESULT
+    sent = pieces(b"id: 1\nevent: %b\ndata: %b\n\n" % (name, line))
+    (event,) = [it async for it in readable_events(sent, 1000, is_answer=True)]
+    assert event == b"id: 1\ndata: %b\n\n" % line
+    ping = b"event: %b\ndata: {}\n\n" % name  # of which a server may send what it likes
+    assert [it async for it in readable_events(pieces(ping), 1000, is_answer=True)] == [ping]
+
+
 async def test_an_event_that_was_cut_off_is_left_to_be_asked_for_again() -> None:
     sent = pieces(b'id: 7\ndata: {"jsonrpc": "2.0", "id": 7, "resu')
     assert [it async for it in readable_events(sent, 1000, is_answer=True)] == []

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from mcp_ghost.servers.oauth.sign_in import SignIn
 
 _GOODBYE_SECONDS = 2.0
+_PAUSES = (0.2, 1.0)
+"""Seconds before a first message is sent again that met a server which is only starting."""
+_NOT_THERE_YET = frozenset({502, 503, 504})
+"""Of gateways; Codex tries a handshake again, too: https://github.com/openai/codex/pull/25147."""
 _KEEPALIVE_SECONDS = 3.0
 """Shorter than servers keep an idle connection (usually 5 s), or a request may hit its end."""
 _EXCERPT = 300
@@ -116,6 +120,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         """That of the latest answer to a message."""
         self._was_taken = False
         """Whether any message was."""
+        self._pauses = [*_PAUSES]
+        """Those that are left."""
         self._url = httpx2.URL(url).copy_with(userinfo=b"", fragment=None)
         self._headers = {**basic_authorization(url), **(config.headers or {})}
         most = config.max_message_bytes
@@ -142,6 +148,10 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             return _not_made(503, self.fault)  # the SDK would try again
         try:
             response = await self._network.handle_async_request(self._real(request))
+            while self._wakes(request, response):
+                await response.aclose()
+                await asyncio.sleep(self._pauses.pop(0))
+                response = await self._network.handle_async_request(self._real(request))
         except httpx2.TransportError as error:
             return self._broken(request, error)
         self.issuers.note_peer(response)
@@ -159,6 +169,11 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("content-type", "").lower().startswith(_EVENTS):
             return await self._streamed(request, response)
         return await self._whole(request, response)
+
+    def _wakes(self, request: httpx2.Request, response: httpx2.Response) -> bool:
+        """Whether a gateway says that the server is not there yet, before anything was done."""
+        is_first = request.method == "GET" if self.one_stream else not self._was_taken
+        return bool(self._pauses) and is_first and response.status_code in _NOT_THERE_YET
 
     async def _streamed(
         self, request: httpx2.Request, response: httpx2.Response

@@ -25,6 +25,8 @@ from mcp_ghost.servers.protocol.reading import (
 
 _END = re.compile(rb"\r?\n\r?\n|\r\r")
 _LONGEST_END = 4
+_NAME = re.compile(rb"^event: *(?!message\s*$)\S", re.MULTILINE)
+"""Of an event that is none of a message; the SDK skips it, though it may well hold one."""
 _MOST_LINES = 10_000
 """Of one event: each costs more memory than it has bytes."""
 
@@ -81,22 +83,21 @@ def _readable(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
     data = _data(event)
     if not data:
         return event
+    is_named = _NAME.search(event) is not None
     try:
         read(data)
     except UnreadableError as error:
+        if is_named:
+            return event
         return _in_place_of(data, str(error), is_answer) or b": not a message\n\n"
-    if (better := mended(data)) == data:
+    if (better := mended(data)) == data and not is_named:
         return event
-    others = [line for line in event.splitlines() if line and not line.startswith(b"data")]
+    others = [it for it in event.splitlines() if it and not it.startswith((b"data", b"event"))]
     return b"\n".join([*others, *(b"data: " + line for line in better.splitlines()), b"", b""])
 
 
 def _data(event: bytes) -> bytes:
-    """The data of a message; nothing where it is of another kind."""
     fields = [line.partition(b":") for line in event.splitlines()]
-    kinds = {value.strip() for name, _, value in fields if name == b"event"}
-    if kinds - {b"message"}:
-        return b""
     return b"\n".join(value.removeprefix(b" ") for name, _, value in fields if name == b"data")
 
 
