@@ -171,6 +171,15 @@ def jsonable(value: object, depth: int = 0) -> JSON:
     return jsonable(str(value))
 
 
+def strict_json(text: str) -> Any:  # noqa: ANN401  any JSON
+    """The value of ``text``; raises a ValueError also for NaN and Infinity, which JSON lacks."""
+    return json.loads(text, parse_constant=_refused)
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
 def each_text(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401  any JSON
     """A copy of ``value`` with every text in it changed, the keys included."""
     if isinstance(value, str):

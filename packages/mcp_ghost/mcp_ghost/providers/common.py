@@ -16,7 +16,7 @@ from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, Too
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.parameters import odd_names
 from mcp_ghost.providers.schema import is_recursive
-from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject, strict_json
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Assembler
@@ -262,7 +262,7 @@ def object_of(arguments: object) -> JSONObject:
 def parsed_object(text: str) -> JSONObject | None:
     """The JSON object in ``text``, if it is one."""
     try:
-        value = json.loads(text)
+        value = strict_json(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -16,7 +16,7 @@ from mcp_ghost.loop import Batch, LoopEnd, LoopObserver
 from mcp_ghost.media import Gallery, in_words, media_in
 from mcp_ghost.messages import LLMResponse, Message, tool_message, was_cut_off
 from mcp_ghost.redact import redact
-from mcp_ghost.results import ResultBudget, ToolCallResult
+from mcp_ghost.results import ResultBudget, ToolCallResult, strict_json
 from mcp_ghost.run.pausing.ledger import Ledger, PausedError, Told
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome, Toolset
 
@@ -25,6 +25,7 @@ _IN_DOUBT = (
     f"result. {MAY_HAVE_ACTED}"
 )
 _CUT_OFF = "not executed: the reply was cut off at its length limit; write less in one reply"
+_FILTERED = "not executed: the reply was refused or filtered"
 _logger = logging.getLogger(__name__)
 
 
@@ -241,7 +242,7 @@ def calls_of(response: LLMResponse, iteration: int) -> list[Call]:
     for position, asked in enumerate(response.tool_calls or ()):
         flaw = None
         try:
-            arguments = json.loads(asked.function.arguments.strip() or "{}")
+            arguments = strict_json(asked.function.arguments.strip() or "{}")
             if not isinstance(arguments, dict):
                 kind = type(arguments).__name__
                 raise TypeError(f"they must be a JSON object, not {kind}")  # noqa: TRY301
@@ -252,6 +253,8 @@ def calls_of(response: LLMResponse, iteration: int) -> list[Call]:
         if was_cut_off(response):
             # What it holds may be valid and yet only half of what the model meant.
             flaw = Outcome.without_result(Kind.CUT_OFF, _CUT_OFF)
+        elif response.finish_reason == "content_filter":
+            flaw = Outcome.without_result(Kind.CUT_OFF, _FILTERED)
         calls.append(
             Call(
                 asked.function.name,

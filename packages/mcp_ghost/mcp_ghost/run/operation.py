@@ -307,6 +307,13 @@ class Operation:
             error = LLMError("the model wrote a tool call as text, so nothing was called")
             self._account.failed(self._settings["provider"], error)
             return _Ending(None, str(error))
+        if response.finish_reason == "content_filter":
+            # Anthropic: what was written until then is no answer, and to be thrown away,
+            # https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
+            self._append(response)
+            error = LLMError(f"the answer was refused or filtered ({_finish(response)})")
+            self._account.failed(self._settings["provider"], error)
+            return _Ending(None, str(error))
         if (form := self._conversation.wanted) is not None:
             return await self._in_form(response, form, why, was_held=was_held)
         return _Ending(self._said_last(response), why)
@@ -320,7 +327,7 @@ class Operation:
     def _said_last(self, response: LLMResponse) -> str:
         """The answer, added to the conversation."""
         self._append(response)
-        if was_cut_off(response) or response.finish_reason == "content_filter":
+        if was_cut_off(response):
             error = LLMError(f"the answer was cut off ({_finish(response)})")
             self._account.failed(self._settings["provider"], error)
         return (response.content or "").strip()

@@ -102,7 +102,7 @@ def test_of_one_batch_some_may_fail_and_others_succeed(provider: WireName, notes
     assert "wrote a" in said_to(model, 1)
 
 
-@pytest.mark.parametrize("arguments", ['{"name": "a"', "[1, 2]", '"a"'])
+@pytest.mark.parametrize("arguments", ['{"name": "a"', "[1, 2]", '"a"', '{"a": NaN}'])
 def test_malformed_arguments_are_a_failed_call(arguments: str, notes: Notes) -> None:  # B23
     script: list[Reply | str] = [
         tool_reply([("notes.read", arguments)]),

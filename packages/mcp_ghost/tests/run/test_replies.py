@@ -285,8 +285,16 @@ def test_a_run_that_ends_by_filtered_replies_names_the_finish_reason(provider: W
     assert their_word in result["errors"][-1]["error"]
 
 
-def test_an_answer_that_a_filter_stopped_says_so() -> None:
-    result, _ = play([content_reply("Once upon a", finish_reason="content_filter")], {})
-    assert result["success"]
-    (error,) = result["errors"]
-    assert "content_filter" in error["error"]
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_a_filter_left_of_a_reply_is_neither_an_answer_nor_a_call(
+    notes: Notes, provider: WireName
+) -> None:
+    filtered = content_reply("Once upon a", finish_reason="content_filter")
+    result, _ = play(lambda _: filtered, {}, provider)
+    assert (result["success"], result["final_result"]) == (False, None)
+    assert "filter" in result["errors"][0]["error"]
+    if provider in ("openai", "anthropic"):  # the others cannot say so of a reply with calls
+        call = tool_reply([("notes.write", {"name": "a"})], finish_reason="content_filter")
+        result, _ = play([call, "Done."], {"notes": notes.config}, provider)
+        assert notes.calls == []
+        assert "refused or filtered" in result["tool_chain"][0]["error"]
