@@ -3,6 +3,7 @@
 import { bdi, clamp, fill, h } from "../dom.js";
 
 const HEIGHT = 14; // pixels of a name
+const LEVEL = 70; // pixels across the name of a level
 const TRIES = 5; // to name every room
 const COVERS = 14; // pixels that a name may lie farther off so as not to cover another room
 const pen = document.createElement("canvas").getContext("2d");
@@ -21,13 +22,14 @@ export class MapNames {
     pen.font = "12px Literata, Georgia, serif";
     const { clientWidth, clientHeight } = this.node;
     const rank = (it) => (it.hasClass("here") ? 100 : 0) + (it.data("visited") ? 10 : 0) + Math.min(9, it.degree());
-    const rooms = nodes.toArray().sort((a, b) => rank(b) - rank(a)).map((node) => {
+    const rooms = nodes.filter("[?room]").toArray().sort((a, b) => rank(b) - rank(a)).map((node) => {
       const { x1: left, x2: right, y1: top, y2: bottom } = node.renderedBoundingBox({ includeLabels: false });
       return { node, left, right, top, bottom, ...node.renderedPosition(), width: pen.measureText(node.data("name")).width + 6 };
     }).filter(({ x, y }) => x >= 0 && y >= 0 && x <= clientWidth && y <= clientHeight);
+    const levels = nodes.filter("[?sheet]").map((it) => ({ left: it.renderedPosition("x") - LEVEL / 2, width: LEVEL, top: it.renderedBoundingBox().y1 }));
     let placed = [];
     for (let order = rooms, tries = 0; placed.length < rooms.length && tries < TRIES; tries++) {
-      const named = place(order, clientWidth);
+      const named = place(order, clientWidth, levels);
       if (!tries || named.length === rooms.length) placed = named;
       const isNamed = new Set(named.map((it) => it.room));
       order = order.toSorted((a, b) => isNamed.has(a) - isNamed.has(b)); // those without room come first
@@ -40,8 +42,8 @@ export class MapNames {
   }
 }
 
-/** Where each room's name lies, as near as it can, in the order of `rooms`; those for which there is no place are left out. */
-function place(rooms, clientWidth) {
+/** Where each room's name lies, as near as it can, in the order of `rooms`; those for which there is no place beside the names of `levels` are left out. */
+function place(rooms, clientWidth, levels) {
   const placed = [];
   for (const room of rooms) {
     const { x, y, width, right, bottom } = room;
@@ -51,7 +53,7 @@ function place(rooms, clientWidth) {
       const covered = rooms.filter((it) => left < it.right && it.left < left + width && top < it.bottom && it.top < top + HEIGHT);
       return { room, left, top, width, cost: Math.hypot(across, down) + COVERS * covered.length };
     }));
-    const spot = spots.sort((a, b) => a.cost - b.cost).find((it) => placed.every((other) => it.left + width < other.left || other.left + other.width < it.left || Math.abs(it.top - other.top) >= HEIGHT));
+    const spot = spots.sort((a, b) => a.cost - b.cost).find((it) => [...levels, ...placed].every((other) => it.left + width < other.left || other.left + other.width < it.left || Math.abs(it.top - other.top) >= HEIGHT));
     if (spot) placed.push(spot);
   }
   return placed;

@@ -127,7 +127,7 @@ export class MapView {
   #nameFromAfar() {
     const afar = this.graph.zoom() < READABLE;
     this.canvas.dataset.afar = afar;
-    this.names.show(afar ? this.#known("[?room]") : this.graph.collection());
+    this.names.show(afar ? this.#known() : this.graph.collection());
   }
 
   /** Under each room's name, where stairs lead; and a button for each level that is known. */

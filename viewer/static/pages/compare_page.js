@@ -17,7 +17,7 @@ const ROWS = [ // name, what is shown, and what is better where that can be said
   ["Cached", (it) => format.cached(it) || "–"], ["Cost", (it) => format.money(it.cost), -1, aTurn((it) => it.cost)], ["Time", (it) => format.duration(it.seconds), -1, aTurn((it) => it.seconds)],
 ];
 const FIGURES = [["score", "Score"], ["tokens", "Tokens used"], ["cost", "Dollars spent"], ["seconds", "Seconds taken"], ["progress", "Share of the achievements"]];
-const KINDS = { command: "the commands differ", answer: "the game answers differently", room: "the rooms differ", one: "only one episode has it" };
+const KINDS = { command: ([one, other]) => `the commands differ, ${typed(one)} and ${typed(other)}`, answer: () => "the game answers differently", room: () => "the rooms differ", one: ([one, other], [name, its]) => `only ${one ? name : its} has ${typed(one ?? other)}` };
 const SHORT = { command: "command", answer: "answer", room: "room", one: "one only" };
 const SHOWN = 30; // rows beside each other
 const BEFORE = 3; // rows above the one that is gone to
@@ -109,7 +109,7 @@ export class ComparePage {
     fill(this.names, h("tr", {}, h("th", { scope: "col" }, "Difference"), [0, this.chosen.value].map((i) => h("th", { scope: "col" }, shortName(this.called[i])))));
     const differing = rows.filter(({ kind }) => kind).length;
     this.told.textContent = this.first < 0 ? "The two never differ."
-      : `First difference in turn ${turnOf(rows[this.first])}: ${KINDS[rows[this.first].kind]}. ${format.whole(differing)} of ${format.plural(rows.length, "row")} differ.`;
+      : `First difference in turn ${turnOf(rows[this.first])}: ${KINDS[rows[this.first].kind](rows[this.first].cells, [0, this.chosen.value].map((i) => this.called[i]))}. ${format.whole(differing)} of ${format.plural(rows.length, "row")} differ.`;
     for (const it of this.buttons) it.disabled = this.first < 0;
     this.look.hidden = this.first < 0;
     const asked = this.turn && rows.findIndex((row) => turnOf(row) === this.turn);
@@ -173,6 +173,7 @@ function judged(value, of, good, unit = "") {
   if (value === null || value === undefined || of === null || of === undefined || value === of) return null;
   const better = (value > of) === good > 0;
   const by = of ? ` by ${Math.abs(Math.round((100 * (value - of)) / of))} %` : "";
+  if (by === " by 0 %") return null;
   return h("span", { class: "verdict", "data-better": better }, ` ${better ? "better" : "worse"}${by}${unit}`);
 }
 
@@ -195,6 +196,7 @@ const line = (points, turns, last = points.at(-1)?.[1] ?? null) => rising([[...p
 const scoreLine = (it) => line(it.scores, it.turns, it.score);
 const progressLine = (it) => line(it.progress ?? [], it.turns);
 const turnOf = ({ cells }) => (cells[0] ?? cells[1]).turn;
+const typed = ({ command }) => `“${command.map(([text]) => text).join("")}”`;
 const marked = (parts) => parts.map(([text, differs]) => (differs ? h("mark", {}, text) : text));
 
 /** A line without a turn that is said twice. */

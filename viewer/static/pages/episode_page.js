@@ -46,8 +46,6 @@ export class EpisodePage {
     this.episode = await Episode.open(this.id, this.waits);
     if (this.closed) return;
     this.#settleOn(this.episode.id);
-    const { title, story } = this.episode.summary;
-    document.title = `${title || story} · ZorkGPT`;
     this.#build();
     this.#listen();
     if (this.find) this.#search(this.find);
@@ -271,11 +269,12 @@ export class EpisodePage {
   }
 
   #showHeading() {
-    const { title, story, seed, cost } = this.episode.summary;
-    const hinted = format.hinted(this.episode.summary);
-    const aside = () => [bdi(format.playedBy(this.episode.summary)), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`, hinted && ` · ${hinted}`];
-    fill(this.heading, h("h1", { title: title || story }, bdi(title || story)), h("p", { class: "fine" }, aside()));
-    fill(this.situation.about, bdi(title || story), " · ", aside());
+    const { name, title, story, seed, cost } = this.episode.summary;
+    const [called, hinted] = [name || title || story, format.hinted(this.episode.summary)];
+    const aside = () => [name && [bdi(title || story), " · "], bdi(format.playedBy(this.episode.summary)), seed !== null && ` · seed ${seed}`, cost > 0 && ` · ${format.money(cost)}`, hinted && ` · ${hinted}`, " · ", bdi(this.id)];
+    document.title = `${called} · ZorkGPT`;
+    fill(this.heading, h("h1", { title: called }, bdi(called)), h("p", { class: "fine" }, aside()));
+    fill(this.situation.about, bdi(called), " · ", aside());
   }
 
   #showControls() {

@@ -35,7 +35,12 @@ OVERLAP = """async ({ graph }) => {
         .map((it) => it.getBoundingClientRect());
     const meet = (a, b) => a.left < b.right && b.left < a.right
         && a.top < b.bottom && b.top < a.bottom;
-    const met = boxes.filter((a, i) => boxes.slice(i + 1).some((b) => meet(a, b)));
+    const { left, top } = graph.container().getBoundingClientRect();
+    const levels = graph.nodes("[?sheet]").not(".later").map((it) => {
+        const [x, y] = [left + it.renderedPosition("x"), top + it.renderedBoundingBox().y1];
+        return { left: x - 20, right: x + 20, top: y + 3, bottom: y + 9 };
+    });
+    const met = boxes.filter((a, i) => [...levels, ...boxes.slice(i + 1)].some((b) => meet(a, b)));
     return [boxes.length, met.length];
 }"""
 
