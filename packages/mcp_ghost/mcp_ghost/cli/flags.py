@@ -47,29 +47,29 @@ _WHAT_TO_DO = """\
 _PROMPT = "--prompt TEXT  what the model is to do; - reads it from standard input"
 _MODEL = """\
 --model NAME        the model (default: the provider's)
---base-url URL      any model server that speaks the provider's format
---wire NAME         which of OpenAI's formats: chat, responses or auto (default)
+--base-url URL      address of another server that speaks the provider's format
+--wire NAME         which of OpenAI's formats to use: chat, responses or auto (default)
 --temperature T     how freely the model chooses its words (default: the provider's)
---no-server-instructions  do not tell it what servers say about their use
---reasoning-effort E  how long it thinks: none, minimal, low, medium, high, xhigh or max
+--no-server-instructions  keep the servers' instructions from the model
+--reasoning-effort E  how hard the model thinks: none, minimal, low, medium, high, xhigh or max
 """
 _LIMITS = """\
 --startup-timeout S  seconds for one server to start (default 30; 120 where it may be downloaded)
 --timeout S         seconds for one tool call (default 30)
---progress-extends-timeout  give a call its time again whenever its server reports progress
---llm-timeout S     seconds for one reply of the model (default 120)
+--progress-extends-timeout  restart a call's timeout whenever its server reports progress
+--llm-timeout S     seconds for one model reply (default 120)
 --deadline S        seconds for the whole run
 --max-iterations N  at most this many replies with tool calls (default 10)
 --reply-tokens N    at most this many tokens in one reply
---token-budget N    tokens after which the model is not asked again
---cost-budget D     US dollars after which it is not asked again, if the provider reports costs
+--token-budget N    stop asking the model after this many tokens
+--cost-budget D     stop after this many US dollars, if the provider reports costs
 """
 _CHOICE = """\
 --allow PATTERN     offer only these tools: names or patterns such as 'files.*' or '*.delete_*'
 --deny PATTERN      do not offer these tools: names or patterns such as 'files.*' or '*.delete_*'
 """
 _APPROVE = """\
---approve WHEN      ask before calls: destructive (default on a terminal), always, never, patterns
+--approve WHEN      calls to ask about: destructive (default on a terminal), always, never, patterns
 """
 _QUIET = "--quiet             show no progress"
 _OUTPUT = """\
@@ -142,7 +142,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     add_flags(what, _PROMPT, prompt={"required": True})
     _add_how(run)
     add_flags(run.add_argument_group("output"), f"{_OUTPUT}{_QUIET}")
-    chat = _added(commands, "chat", "hold a conversation, one request at a time")
+    chat = _added(commands, "chat", "talk with a model that may call tools; Ctrl-D ends it")
     _add_what(chat)
     _add_how(chat)
     add_flags(chat.add_argument_group("output"), _QUIET)

@@ -65,7 +65,7 @@ async def _check_all(urls: Iterable[str], environment: Environment) -> None:
 def work(
     *, drain: bool, concurrency: int, job_timeout: float, on_closed: Callable[[], None]
 ) -> None:
-    """Work on the jobs of the queue until stopped, or until all are finished.
+    """Process queued jobs until stopped, or until all are finished.
 
     Calls ``on_closed`` when nobody reads any longer what is shown.
     """

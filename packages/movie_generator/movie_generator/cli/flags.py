@@ -64,9 +64,9 @@ _SCRIPT = """\
 --mcp-config FILE      use this instead of MCP_CONFIG_PATH
 """
 _WORKER = """\
---drain                stop when no job is pending or processing
---concurrency N        jobs at a time (default 1)
---job-timeout SECONDS  a job that takes longer fails (default 3600)
+--drain                exit when no job is pending or processing
+--concurrency N        how many jobs to run at once (default 1)
+--job-timeout SECONDS  how long a job may take before it fails (default 3600)
 """
 _OUTPUT = """\
 -o --output FILE       save it as YAML, or as JSON if FILE ends in .json (default: print YAML)
@@ -182,7 +182,7 @@ def _add_queue(commands: Commands) -> None:
 
 
 def _add_worker(commands: Commands) -> None:
-    worker = _command(commands, "worker", "work on the jobs of the queue")
+    worker = _command(commands, "worker", "process queued jobs until stopped")
     add_flags(
         worker,
         _WORKER,
