@@ -377,6 +377,13 @@ CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, dict[str, int]]]]] = {
         ],
         ONE,
     ),
+    "no inner object": (
+        [
+            openai(tool_calls=[{"index": 0, "id": "1", "name": "s_t", "arguments": '{"a":'}]),
+            openai(tool_calls=[{"index": 0, "arguments": "1}"}]),
+        ],
+        ONE,
+    ),
     "a call that is not in a list": (
         [openai(tool_calls={"id": "1", "function": {"name": "s_t", "arguments": '{"a":1}'}})],
         ONE,
@@ -451,6 +458,19 @@ RESPONSES_CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, dict[str, int]]]]] 
     "arguments as an object": ([item("done", arguments={"a": 1})], ONE),
     "only in the last piece": (
         [{"type": "response.completed", "response": {"output": [LAST]}}],
+        ONE,
+    ),
+    "ids of items for indexes": (
+        [
+            item("added", None, id="i"),
+            item("added", None, id="j", call_id="2", name="s_u"),
+            typed("done", None, item_id="i", arguments='{"a":1}'),
+            item("done", None, id="j", call_id="2", name="s_u"),
+        ],
+        TWO,
+    ),
+    "another name of the last piece": (
+        [{"type": "response.done", "response": {"output": [LAST]}}],
         ONE,
     ),
     "all of it in one piece": ([{"object": "response", "output": [LAST]}], ONE),

@@ -95,7 +95,7 @@ class OpenAIAssembler:
         repeat them with every piece, use one index for all calls or a new one for each piece, or
         send what they have sent already.
         """
-        function = at(more, "function")
+        function = at(more, "function") or more  # some servers leave the inner object out
         name = str(at(function, "name") or "")
         said = at(function, "arguments") or at(function, "parameters")
         arguments = said if isinstance(said, str) else json.dumps(said) if said else ""

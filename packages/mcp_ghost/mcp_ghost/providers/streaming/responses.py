@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mcp_ghost.providers.common import at
 from mcp_ghost.providers.streaming.openai import OpenAIAssembler
 from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
     from mcp_ghost.providers.streaming.events import Assembler, Delta
 
-_LAST = ("response.completed", "response.incomplete", "response.failed")
+# "response.done" is what ChatGPT's address for Codex says.
+_LAST = ("response.completed", "response.done", "response.incomplete", "response.failed")
 _TEXTS = {
     "response.output_text": ("content", "output_text", "text"),
     "response.refusal": ("content", "refusal", "refusal"),
@@ -42,7 +44,7 @@ class ResponsesAssembler:
             self._response, self.is_complete = dict(piece), True
         elif kind in ("response.output_item.added", "response.output_item.done"):
             if isinstance(item := piece.get("item"), dict):
-                self._items[_number(piece, "output_index")] = dict(item)
+                self._items[self._place(piece)] = dict(item)
         elif kind.startswith("response.function_call_arguments."):
             call = self._item(piece, "function_call")
             more = str(piece.get("delta") or "")
@@ -66,7 +68,15 @@ class ResponsesAssembler:
         return {**self._response, "object": "response", "output": output}
 
     def _item(self, piece: JSONObject, kind: str) -> JSONObject:
-        return self._items.setdefault(_number(piece, "output_index"), {"type": kind})
+        return self._items.setdefault(self._place(piece), {"type": kind})
+
+    def _place(self, piece: JSONObject) -> int:
+        """Where the item of ``piece`` is in the reply; some servers say only which it is."""
+        known = at(piece, "item", "id") or piece.get("item_id")
+        if known is None or "output_index" in piece:
+            return _number(piece, "output_index")
+        same = [place for place, item in self._items.items() if item.get("id") == known]
+        return same[0] if same else len(self._items)
 
     def _grow(self, kind: str, piece: JSONObject) -> Iterator[Delta]:
         """Add to a part of an item, or take the whole of it."""
