@@ -106,8 +106,8 @@ _MENTIONS = {
     "thinking": re.compile(r"adaptive thinking|support thinking|thinking\.type", re.I),
     "generationConfig.thinkingConfig": re.compile(r"thinking|budget \d", re.I),
     "reasoning_effort": re.compile(
-        r"reasoning.?effort|support thinking|think value|thinking (?:mode|level)|budget \d"
-        r"|thinking.?budget",
+        r"reasoning.?(?:effort|value)|support thinking|think value|budget \d"
+        r"|thinking (?:mode|level)|thinking.?budget",
         re.I,
     ),
     # OpenAI shows what some models thought only to organisations that it has verified.

@@ -54,10 +54,12 @@ _WITH_OTHERS = frozenset(
     ("$defs", "definitions", "$schema", "$id", "id", "$comment", "nullable", "allOf", "required")
 )
 """Keywords that are read elsewhere, or say nothing to a model."""
+_NOTHING: Final[tuple[object, ...]] = (False, {"not": {}})
+"""Schemas that nothing fits; the second is how zod-to-json-schema writes "undefined"."""
 _SCALARS = ["string", "number", "boolean", "null"]
 _OPEN: Final = {"properties": {}, "additionalProperties": True}
-_ANY_ITEM: Final = {"type": [*_SCALARS, "object"]}
-_ANYTHING: Final = {"type": [*_SCALARS, "object", "array"], "items": _ANY_ITEM}
+_ANY_ITEM: Final = {"type": [*_SCALARS, "object"], **_OPEN}
+_ANYTHING: Final = {"type": [*_SCALARS, "object", "array"], "items": _ANY_ITEM, **_OPEN}
 """What stands for a schema that allows everything where each has to say what it is about."""
 
 
@@ -211,10 +213,9 @@ class _Reader:
     def _inner(self, key: str, value: object, depth: int) -> JSONObject:
         """What ``key``, which holds other schemas, says; nothing where it cannot be used."""
         if key in _ALTERNATIVES and isinstance(value, list):
-            each = [self._read(it, depth) for it in value if it is not False]
+            each = [self._read(it, depth) for it in value if it not in _NOTHING]
             return {key: each} if each else {}
         if key == "properties" and isinstance(value, Mapping):
-            # What has to fit "false" cannot be given.
             them = {str(name): it for name, it in value.items() if it is not False}
             return {key: {self._name(it): self._property(it, them[it], depth) for it in them}}
         if key == "additionalProperties" and isinstance(value, bool | Mapping):

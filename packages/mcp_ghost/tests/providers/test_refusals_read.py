@@ -144,6 +144,12 @@ REFUSALS: dict[str, tuple[JSONObject, JSONObject, JSONObject]] = {
         openai("Unrecognized request argument supplied: reasoning_effort"),
         {},
     ),
+    # openai/openai.go in Ollama
+    "an effort that Ollama does not know": (
+        {"reasoning_effort": "xhigh"},
+        {"message": 'invalid reasoning value: \'xhigh\' (must be "high", "medium", or "low")'},
+        {"reasoning_effort": "high"},
+    ),
     "no thinking at Ollama": (
         {"reasoning_effort": "low"},
         {"error": '"qwen2.5:7b" does not support thinking'},
