@@ -24,7 +24,7 @@ STORIES = Path(__file__).resolve().parent
 PROFILE_SUFFIX = ".profile.json"
 GAMES_FILE = "games.json"
 """Known games in a list, each with its profile."""
-ScoreForm: TypeAlias = Literal["number", "low byte", "negated"]
+ScoreForm: TypeAlias = Literal["number", "negated"]
 
 
 class _ProfilePart:
@@ -41,7 +41,7 @@ class Globals(_ProfilePart):
     """The room that the player is in, also in the dark."""
     score: int | None = None
     score_form: ScoreForm = "number"
-    """What of it the score is: some stories keep other things in its upper byte, or count down."""
+    """Whether it is counted down."""
     moves: int | None = None
     deaths: int | None = None
     """How often the player died and the game went on."""

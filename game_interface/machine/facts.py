@@ -269,7 +269,7 @@ def _guess_player(image: StoryImage) -> int | None:
 def score_in(memory: MachineMemory, index: int, form: ScoreForm) -> int:
     """Return the score that a variable holds in this form."""
     value = memory.signed_global(index)
-    return {"number": value, "low byte": value & 0xFF, "negated": -value}[form]
+    return -value if form == "negated" else value
 
 
 def _world_hash(memory: MachineMemory, profile: Profile, room: int, score: int) -> str:

@@ -89,3 +89,12 @@ def test_a_list_that_the_words_do_not_bear_out_is_written_down(tmp_path: Path) -
     image = build(objects, code=code, global_values={7: 2})
     tried = try_out("liar.z3", written(tmp_path, image))
     assert tried.wrong == ["carries 'hat', by its facts alone"]
+
+
+def test_a_score_that_the_words_do_not_bear_out_is_written_down(tmp_path: Path) -> None:
+    from workshop.story.verify_games import try_out
+
+    code = say("Hall\n") + loop(say("Your score is 10 out of 250. "))
+    image = build([Object("Hall")], code=code, global_values={0: 1, 1: 9})
+    tried = try_out("liar.z3", written(tmp_path, image))
+    assert tried.wrong == ["has 9 points, by its facts alone"]

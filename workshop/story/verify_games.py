@@ -200,6 +200,10 @@ def _wrong(command: str, answer: str, printed: str, facts: Facts) -> Iterator[st
             rf"{_LISTS.pattern}[^.]*:(?!\s*nothing)", answer, re.IGNORECASE
         ):
             yield "carries nothing, by its facts, and something by its words"
+    if command == "score" and facts.score is not None:
+        figures = re.findall(r"\d+", answer)  # the score, and the maximum or the moves
+        if len(figures) > 1 and str(abs(facts.score)) not in figures:
+            yield f"has {facts.score} points, by its facts alone"
     named = facts.room_name and (
         facts.room_name in facts.status_line or says(printed, facts.room_name)
     )
@@ -272,7 +276,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _known_row(it: Replay, tried: Tried) -> list[str]:
     counts = ("unknown" if name in it.unknown else str(it.equal[name]) for name in COMPARED)
     steps = str(it.steps) if it.steps == it.of else f"{it.steps} of {it.of}"
-    score = f"{it.best} of {it.game.max_score or '?'}"
+    score = "unknown" if "score" in it.unknown else f"{it.best} of {it.game.max_score or '?'}"
     head = [it.game.name, it.game.title, steps, score, *counts, ", ".join(it.unknown)]
     return [*head, tried.helps, _count(tried)]
 
