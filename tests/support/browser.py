@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 """The headless shell does the same with four fifths of the CPU time."""
-PATIENCE = 10_000
+PATIENCE = 30_000
 """Milliseconds that anything on the page may take."""
+expect.set_options(timeout=PATIENCE)
 TURNS_WITH_TOOLS = 18
 WITHOUT = (
     "PaintHolding",

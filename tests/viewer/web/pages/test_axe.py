@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PATIENCE, beside, needs_chromium, opened
+from tests.support.browser import beside, needs_chromium, opened
 from tests.support.viewing import recorded
 from viewer.experiments.notes import Notes
 from viewer.web.cockpit import Cockpit
@@ -24,7 +24,6 @@ from viewer.web.watch import watching
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.network]
 ADDRESS = "https://registry.npmjs.org/axe-core/-/axe-core-4.14.1.tgz"
 SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="

@@ -20,7 +20,6 @@ from viewer.web.watch import watching
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.slow]
 PHONE = {"width": 390, "height": 844}
 HINT = "Mind <b>the step</b>."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, served_files
+from tests.support.browser import beside, current, needs_chromium, opened, served_files
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.experiments.notes import Notes
 from viewer.library import Library
@@ -24,7 +24,6 @@ from viewer.web.watch import watching
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.soak]
 MODELS = ("birch/small", "cedar/tiny")
 SEEDS = 5

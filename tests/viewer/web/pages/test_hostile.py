@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened
+from tests.support.browser import beside, current, needs_chromium, opened
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.web.watch import watching
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-expect.set_options(timeout=PATIENCE)
 pytestmark = needs_chromium
 SCRIPT = (
     "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>"

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from session.record.branch import branch_off
-from tests.support.browser import PATIENCE, beside, current, needs_chromium, opened, served_files
+from tests.support.browser import beside, current, needs_chromium, opened, served_files
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.__main__ import main
 from viewer.web.cockpit import Cockpit
@@ -20,7 +20,6 @@ from viewer.web.watch import watching
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-expect.set_options(timeout=PATIENCE)
 pytestmark = needs_chromium
 MODELS = ("alder/large", "birch/small", "cedar/tiny")
 PHONE = {"width": 320, "height": 568}

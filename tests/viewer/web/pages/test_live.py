@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support import ROOT, free_port
-from tests.support.browser import PATIENCE, beside, needs_chromium, opened, shows
+from tests.support.browser import beside, needs_chromium, opened, shows
 from tests.support.program import Program
 from tests.support.viewing import log_of, playing, recorded, write_log
 from viewer.web.cockpit import Cockpit
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page, Route
 
-expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.slow]
 ENLARGED = """it => it.dispatchEvent(
     new WheelEvent("wheel", { deltaY: -900, ctrlKey: true, bubbles: true }))"""

@@ -51,7 +51,7 @@ def test_from_afar_rooms_have_names_that_do_not_overlap(replay: Page) -> None:
     assert named >= 3
     assert overlapping == 0
     expect(replay.locator(".map-names .here")).to_have_count(1)
-    canvas.evaluate("({ graph }) => graph.zoom(1)")
+    canvas.evaluate("({ graph }) => { graph.zoom(1); }")
     expect(replay.locator(".map-names bdi")).to_have_count(0)
 
 

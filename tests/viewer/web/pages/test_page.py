@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 
 from tests.support.browser import (
-    PATIENCE,
     TURNS_WITH_TOOLS,
     beside,
     current,
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from tests.support.viewing import Event
 
 TURNS = TURNS_WITH_TOOLS
-expect.set_options(timeout=PATIENCE)
 
 
 def shows(page: Page, turn: int) -> None:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PATIENCE, beside, needs_chromium
+from tests.support.browser import beside, needs_chromium
 from tests.support.viewing import play, recorded
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-expect.set_options(timeout=PATIENCE)
 pytestmark = [needs_chromium, pytest.mark.soak]
 PLAYERS = ("first-exit", "random")
 TURNS = 6
