@@ -217,22 +217,24 @@ def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) 
     """Means, and differences ``than`` what, where there is anything to compare with."""
     over_games = any("games" in it for it in variants)
     unfinished = any(it["finished"] < it.get("begun", 0) for it in variants)
-    units = ["games"] if over_games else ["seeds"]
-    of = [] if over_games else [f"of {most}" if most else "of the maximum"]
-    header = ["variant", "turn", *units, "mean", *of, *["of those finished"] * unfinished]
-    header += ["difference", "verdict"] if than else []
+    units = "games" if over_games else "seeds"
     pairs = "game, seed and episode" if over_games else "seed and episode"
     paired = f"; differences from {than}, paired by {pairs}" if than else ""
     for name, title in _MEANS.items():
         at_turns = [(it, turn) for it in variants for turn in map(str, checkpoints(turns))]
         if name == "progress" and not any(it["mean"][turn].get(name) for it, turn in at_turns):
             continue
+        in_percent = over_games or name == "progress"
+        header = ["variant", "turn", units, "mean"]
+        header += [] if in_percent else [f"of {most}" if most else "of the maximum"]
+        header += ["of those finished"] * unfinished
+        header += ["difference", "verdict"] if than else []
         rows = []
         for figures, turn in at_turns:
             mean = figures["mean"][turn].get(name)
             difference = figures.get("difference", {}).get(turn, {}).get(name)
-            row = [named(figures), turn, _count(mean, difference, units[0]), estimated(mean)]
-            row += [share_of(mean, 100 if name == "progress" else most)] * len(of)
+            row = [named(figures), turn, _count(mean, difference, units), estimated(mean)]
+            row += [] if in_percent else [share_of(mean, most)]
             if unfinished:
                 row.append(estimated(figures.get("mean_finished", {}).get(turn, {}).get(name)))
             row += [estimated(difference, signed=True), verdict(difference)] if than else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import statistics
@@ -16,7 +17,11 @@ from evaluation.plan import cells_of
 from evaluation.suites.suite import SHIPPED, Suite
 from game_interface.catalogue import known_games
 from game_interface.story import find_story
+from mcp_ghost.testing import ModelServer
 from scripts.evaluate import main
+from tests.evaluation.evaluations import Model
+from tests.support import FOREVER, ROOT
+from tests.support.program import Program
 
 SCORES = (0, 0, 0, 5, 5, 5, 10, 10, 15, 25)
 BUNDLED = find_story("bundled")
@@ -80,6 +85,48 @@ def test_a_suite_is_one_table_however_it_was_divided(
     assert "other,first-exit,2,1" in Path("merged/episodes.csv").read_text()
 
 
+@pytest.mark.mcp
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_twenty_games_killed_twice_or_in_three_shards_have_the_tables_of_an_undisturbed_run(
+    tmp_path: Path, model: Model, server: ModelServer
+) -> None:
+    """``SOAK_SUITE=free-20``, with ``STORIES_DIR``, plays other people's games."""
+    suite = os.environ.get("SOAK_SUITE", "twenty")
+    story = BUNDLED.info.path.read_bytes()
+    (tmp_path / "twenty").mkdir()
+    for number in range(20):  # the serial number makes it another image
+        image = story[:18] + f"{number:06}".encode() + story[24:]
+        (tmp_path / "twenty" / f"game-{number}.z5").write_bytes(image)
+    program = Program(tmp_path, str(ROOT / "scripts" / "evaluate.py"))
+    play = ["--suite", suite, "--player", "model", "--player", "random", "--player", "first-exit"]
+    play += ["--seeds", "1,2", "--turns", "15", "--jobs", "2", "--base-url", server.base_url]
+    play += ["--model", "scripted"]
+
+    def played(*flags: str) -> int:
+        process = program.start(*flags)
+        errors = process.communicate(timeout=FOREVER)[1]
+        assert "Traceback" not in errors
+        return process.returncode
+
+    assert played(*play, "--out", "whole") == 0
+    for requests in (150, 200):
+        model.wait_from(requests)
+        process = program.start(*play, "--out", "killed")
+        assert model.waiting.wait(FOREVER)
+        process.kill()
+        process.communicate()
+        assert program.leftovers() == []
+        model.go_on()
+    assert played(*play, "--out", "killed") == 0
+    shards = ["1/3", "2/3", "3/3"]
+    for shard in shards:
+        assert played(*play, "--shard", shard, "--out", f"part-{shard[0]}") == 0
+    assert played("merge", "merged", *(f"part-{shard[0]}" for shard in shards)) == 0
+    for other in ("killed", "merged"):
+        assert tables(tmp_path / other) == tables(tmp_path / "whole")
+
+
 def test_what_is_not_at_hand_is_listed_before_anything_is_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -111,9 +158,19 @@ def test_what_is_not_at_hand_is_listed_before_anything_is_played(
         (["--at-hand"], "add --suite"),
         (["--suite", "jericho", "--shard", "4/3"], "'4/3' is not a part such as 2/5"),
         (["--suite", "jericho", "--player", "walkthrough"], "--walkthrough FOLDER"),
+        (["--suite", "jericho", "--player", "rando"], "did you mean 'random'?"),
+        (["--suite", "jericho", "--protocol", "tales-10"], "did you mean 'tales-100'?"),
+        (["--suite", "tales-jericho", "--turns", "50"], "--turns contradicts the protocol"),
+        (["--suite", "jericho", "--on", "mars"], "'mars' is not a place to play"),
+        (["--story", "bundled", "--model", "gpt-5"], "The model gpt-5 cannot be asked"),
+        (["--story", "bundled", "--player", "random", "--without", "map"], "add --player model"),
+        (["--story", "bundled", "--player", "chat", "--hints", "none"], "There are no hints"),
+        (["report", "empty"], "evaluation.json is missing"),
+        (["merge", "into"], "required: A (--help shows all)"),
+        (["measure", "nothing"], "There is no episode 'nothing'"),
     ],
 )
-def test_a_wrong_suite_is_one_clear_line(
+def test_a_wrong_use_is_one_clear_line(
     flags: list[str], hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -122,12 +179,18 @@ def test_a_wrong_suite_is_one_clear_line(
     (tmp_path / "wrong.toml").write_text('games = ["zork12"]')
     (tmp_path / "bad.toml").write_text("games = [")
     (tmp_path / "gone.toml").write_text('games = [{name = "gone", file = "gone.z5"}]')
+    for name in os.environ:
+        if name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
     try:
-        code = main([*flags, "--out", "out"])
+        code = main([*flags, "--out", "out"] if flags[0].startswith("--") else flags)
     except SystemExit as error:  # from the command line's own parser
         code = int(error.code or 0)
     assert code == 2
-    assert hint in " ".join(capsys.readouterr().err.split())
+    first, *more = capsys.readouterr().err.splitlines()
+    assert first.startswith("evaluate.py")
+    assert bool(more) == ("cannot be played:" in first)  # then they are listed
+    assert hint in " ".join([first, *more])
     assert not (tmp_path / "out").exists()
 
 

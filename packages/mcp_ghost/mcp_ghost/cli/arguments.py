@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 # argparse names the type of its sub-commands nowhere in public.
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001
 _UNKNOWN = "unrecognized arguments: "
+_MISSING = "the following arguments are required: "
 _WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)\Z", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,4000}")
 """Of a length that Python reads."""
@@ -50,7 +51,7 @@ class Parser(argparse.ArgumentParser):
     """Those that it does not parse itself."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program with code 2, naming the flag that a misspelt one resembles."""
+        """End the program with code 2 and a line, naming the flag that a misspelt one resembles."""
         from mcp_ghost.text import did_you_mean  # which --help need not wait for
 
         words = message.partition(_UNKNOWN)[2].split()
@@ -63,7 +64,10 @@ class Parser(argparse.ArgumentParser):
             # Not every version of Python puts them into quotation marks.
             wrong, known = choice[1], (it.strip("'\"") for it in choice[2].split(", "))
         hint = did_you_mean(wrong, known)
-        super().error(f"{message} ({hint})" if hint else message)
+        if message.startswith(_MISSING):
+            hint = "--help shows all"
+        said = f"{message} ({hint})" if hint else message
+        self.exit(2, f"{self.prog}: error: {said}\n")  # without the flags, which hide it
 
     def known_flags(self) -> Iterator[str]:
         """Its own, and those of its commands."""
