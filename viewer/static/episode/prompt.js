@@ -4,6 +4,7 @@ import { readPartOfIndex } from "../data.js";
 import { announce, bdi, copyButton, fill, h, highlight, keepingFocus } from "../dom.js";
 import { plain } from "../search.js";
 import * as format from "../format.js";
+import { MODE } from "../server.js";
 
 export class Prompt {
   #turn = 0;
@@ -35,7 +36,7 @@ export class Prompt {
       if (ticket === this.#asked) this.#draw(calls, before, missing);
     } catch (error) {
       if (ticket !== this.#asked) return;
-      this.#say(error.status === 404 ? ["This copy of the episode has no prompts: export it with ", h("code", { class: "unbroken" }, "--prompts"), "."] : `It could not be loaded. ${error.message}`);
+      this.#say(error.status === 404 && MODE === "static" ? ["This copy of the episode has no prompts: export it with ", h("code", { class: "unbroken" }, "--prompts"), "."] : `It could not be loaded. ${error.message}`);
     }
   }
 

@@ -153,16 +153,20 @@ def test_episodes_are_renamed_archived_and_deleted_once_the_page_is_left(
         shutil.copytree(workdir / "episodes" / "played", folder / name)
     with (
         watching(tmp_path, open_browser=False, cockpit=Cockpit()) as address,
-        opened(browser, address.replace("#/", "#/all/experiments")) as page,
+        opened(browser, address.replace("#/", "#/all/experiments"), forgiven="404") as page,
     ):
         page.get_by_role("link", name="Episodes", exact=True).click()
         expect(rows(page)).to_have_count(3)
         page.get_by_label("Compare first").check()
         page.get_by_role("button", name="Rename").click()
-        page.get_by_label("Name of first").fill("With the lamp")
+        page.get_by_label("Name of first").fill(name := "With the lamp " + "on" * 33)
         page.keyboard.press("Enter")
+        page.set_viewport_size({"width": 900, "height": 800})
+        expect(page.get_by_role("link", name="With the lamp")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 900
+        assert len(set(rows(page).evaluate_all("rows => rows.map((it) => it.clientHeight)"))) == 1
         page.get_by_role("link", name="With the lamp").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("With the lamp")
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
         expect(page.locator("#heading p")).to_have_text(re.compile("The Weatherworks.* · first"))
         page.go_back()
         page.get_by_label("Compare second").check()
@@ -187,6 +191,11 @@ def test_episodes_are_renamed_archived_and_deleted_once_the_page_is_left(
         with page.expect_response("**/data/delete"):
             page.get_by_role("link", name="Search all episodes").click()
         assert sorted(it.name for it in folder.iterdir()) == ["first", "second"]
+        page.evaluate("location.hash = '#/second/turn/2'")
+        expect(current(page)).to_have_attribute("data-turn", "2")
+        shutil.rmtree(folder / "second")
+        page.get_by_role("tab", name="Prompt").click()
+        expect(page.locator(".request")).to_contain_text("There is no episode “second” here.")
 
 
 def test_a_row_tells_of_its_episode_and_leads_to_it(index: Page) -> None:
