@@ -26,6 +26,7 @@ _FENCE = re.compile(r"```\w*\n(.*)```", re.DOTALL)
 _MAX_DEPTH = 50
 _KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
 _KNOWN_BLOCKS = ("text", "image", "audio", "resource", "resource_link")
+_ABOUT_RESULTS = ("content", "structuredContent", "toolResult", "isError", "resultType", "_meta")
 _NO_MESSAGE = "The tool reported an error without a message."
 
 
@@ -67,6 +68,8 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
     blocks = content if isinstance(content, list) else [] if content is None else [content]
     # "toolResult": of revision 2024-10-07, CompatibilityCallToolResultSchema in the TypeScript SDK.
     structured = raw.get("structuredContent", raw.get("toolResult"))
+    if content is None and structured is None:  # some servers give nothing but the result itself
+        structured = {key: it for key, it in raw.items() if key not in _ABOUT_RESULTS}
     if raw.get("isError"):
         message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
         # Text blocks are the message itself: repeating them as content would cost tokens twice.
@@ -262,7 +265,8 @@ def _block(block: object) -> object:
     if block.get("type") == "text" and "text" in block:
         return block["text"] if block["text"] is not None else ""
     resource = block.get("resource")
-    if block.get("type") not in _KNOWN_BLOCKS and not {"text", "data", "blob", "uri"} & {*block}:
+    texts = (block.get(key) for key in ("text", "data", "blob", "uri"))
+    if block.get("type") not in _KNOWN_BLOCKS and not any(isinstance(it, str) for it in texts):
         return dict(block)  # of a server's own kind
     source = resource if isinstance(resource, Mapping) else block
     stub = {"type": block.get("type", "unknown")}

@@ -232,6 +232,9 @@ def test_a_reported_error_is_its_text_once() -> None:
         ({"content": [{"type": "json", "json": {"a": 1}}]}, {"type": "json", "json": {"a": 1}}),
         ({"content": [{"a": 1}]}, {"a": 1}),
         ({"toolResult": {"a": 1}}, {"a": 1}),
+        ({"temperature": 21, "_meta": {}, "isError": False}, {"temperature": 21}),
+        ({"content": [{"type": "json", "data": {"a": 1}}]}, {"type": "json", "data": {"a": 1}}),
+        ({"isError": False}, ""),
         ({"content": None, "structuredContent": [1]}, [1]),
     ],
 )

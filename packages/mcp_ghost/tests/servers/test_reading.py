@@ -98,6 +98,8 @@ RESULT = b'"result": {"content": []}'
     [
         b'{"jsonrpc": "2.0", "id": 7.0, %b}' % RESULT,
         b'{"id": 7, %b}' % RESULT,
+        b'{"jsonrpc": "1.0", "id": 7, %b}' % RESULT,
+        b'{"jsonrpc": 2.0, "id": 7, %b}' % RESULT,
         b'[{"jsonrpc": "2.0", "id": 7, %b}]' % RESULT,
         b'[{"jsonrpc": "2.0", "method": "x"}, {"jsonrpc": "2.0", "id": 7, %b}]' % RESULT,
         b'{"jsonrpc": "2.0", "id": 7, "result": []}',
@@ -163,8 +165,10 @@ def test_a_result_that_is_no_object_is_taken_for_what_it_should_hold(
         {},
     ],
 )
-@pytest.mark.parametrize("version", ["2024-10-07", "2025-06-18"])
-def test_a_greeting_that_is_not_quite_one_is_read(sent: dict[str, Any], version: str) -> None:
+@pytest.mark.parametrize("version", ["2024-10-07", "2025-06-18", None])
+def test_a_greeting_that_is_not_quite_one_is_read(
+    sent: dict[str, Any], version: str | None
+) -> None:
     read = InitializeResult.model_validate(
         readable("initialize", {"protocolVersion": version, **sent})
     )

@@ -33,7 +33,8 @@ _LONGEST_TTL = 10**12
 """Milliseconds; what is said to hold longer holds for ever, which 0 stands for."""
 _READ_STRICTLY = frozenset({"$schema", "type", "properties", "required"})
 _OLDEST_VERSION = "2024-11-05"
-"""What the SDK speaks to servers of 2024-10-07, which differs in nothing that is used here."""
+"""What the SDK speaks to servers of 2024-10-07, which differs in nothing that is used here, and to
+those that do not say."""
 
 
 def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def _greeting(result: Mapping[str, Any]) -> dict[str, Any]:
     said = {name: str(it) for name, it in known if isinstance(it, str | int | float)}
     version, instructions = result.get("protocolVersion"), result.get("instructions")
     return {
-        "protocolVersion": _OLDEST_VERSION if version == "2024-10-07" else version,
+        "protocolVersion": _OLDEST_VERSION if version in (None, "2024-10-07") else version,
         "capabilities": {"tools": {"listChanged": changes}},
         "serverInfo": {"name": "", "version": "", **said},
         **({"instructions": instructions} if isinstance(instructions, str) else {}),

@@ -34,7 +34,9 @@ _REASON = re.compile(r"Invalid JSON: (.{1,100}?)(?: at line \d+ column \d+)? \[t
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 """Any escape; half a surrogate is the group."""
-_ODD = re.compile(rb'"error"|"result"\s*:\s*[^{\s]|"id"\s*:\s*-?\d+\.|\A\s*\[')
+_ODD = re.compile(
+    rb'"error"|"result"\s*:\s*[^{\s]|"id"\s*:\s*-?\d+\.|\A\s*\[|"jsonrpc"\s*:\s*(?!"2\.0"|\s)'
+)
 """What may stand in a message that the SDK does not read as it is; texts escape the quotes."""
 _BEHIND = re.compile(rb'\{\s*"jsonrpc".*\}', re.DOTALL)
 """A message on a line that a server had begun with other words, or with colours for a terminal."""
