@@ -173,6 +173,43 @@ CHERRY_STUDIO = """{
 }"""
 
 
+CONTINUE = """name: mine
+version: 0.0.1
+schema: v1
+mcpServers:
+  - name: local
+    command: /opt/serve
+    args: [/srv/notes]
+    env:
+      TOKEN: ${{ secrets.MY_TOKEN }}
+  - name: remote
+    type: streamable-http
+    url: https://remote.example/mcp
+    requestOptions:
+      headers:
+        Authorization: Bearer t0ken
+"""
+GOOSE = """GOOSE_MODEL: some-model
+extensions:
+  developer: {type: builtin, name: developer, enabled: true, bundled: true, timeout: 300}
+  local:
+    type: stdio
+    name: local
+    cmd: /opt/serve
+    args: [/srv/notes]
+    envs: {TOKEN: t0ken, PORT: 3000, DEBUG: true}
+    env_keys: [MY_TOKEN]
+    available_tools: []
+    enabled: true
+    timeout: 300
+  remote:
+    type: streamable_http
+    uri: https://remote.example/mcp
+    headers: {Authorization: Bearer t0ken}
+    enabled: true
+"""
+
+
 class Example(NamedTuple):
     """A program's file in a project, and what comes of it."""
 
@@ -208,4 +245,6 @@ EXAMPLES = {
     "GitHub Copilot CLI": Example("mcp-config.json", COPILOT_CLI, not_offered=("die",)),
     "OpenCode": Example("opencode.json", OPENCODE),
     "Cherry Studio": Example("servers.json", CHERRY_STUDIO, not_offered=("die",)),
+    "Continue": Example("config.yaml", CONTINUE),
+    "Goose": Example("goose.yaml", GOOSE, {"MY_TOKEN": "t0ken", "PORT": "3000", "DEBUG": "true"}),
 }

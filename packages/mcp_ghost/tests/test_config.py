@@ -89,7 +89,7 @@ def test_a_name_that_appears_twice_is_refused(name: str, tmp_path: Path) -> None
         ({"command": "x", "args": [1]}, "server 's': 'args.0'"),
         ({"command": 5}, "server 's': 'command'"),
         ({"command": " "}, "server 's': 'command' is empty"),
-        ({"command": "x", "env": {"PORT": 80}}, "server 's': 'env.PORT'"),
+        ({"command": "x", "env": {"PORT": [80]}}, "server 's': 'env.PORT'"),
         ("python server.py", "server 's': must be an object with 'command' or 'url'"),
         ({}, "server 's': needs either 'command' (a program to start) or 'url'"),
         ({"command": "x", "url": "http://y"}, "needs either"),

@@ -21,8 +21,8 @@ from tests.support.processes.wheels import bounds, imports, project, run, uv
 
 MODULES = {"pydantic-core": "pydantic_core", "python-dotenv": "dotenv"}
 """Where a distribution and what it is imported as are spelled differently."""
-OF_THE_USER = ("opentelemetry", "pytest", "typing_extensions")
-"""What is used only where the user's program has loaded it, or by type checkers, who bring it."""
+OF_THE_USER = ("opentelemetry", "pytest", "typing_extensions", "yaml")
+"""What is used only where the user's program has it, or by type checkers, who bring it."""
 OTHER_PARTS = ("managers", "session", "shared_utils", "thoughtbox", "zork_agent")
 IMPORT_EVERYTHING = """
 import importlib, pathlib, mcp_ghost

@@ -81,7 +81,9 @@ def _oauth(value: object) -> object:
 
 
 def _auth(value: object) -> object:
-    """Our own form, or Cursor's, which says no type."""
+    """Our own form, Cursor's, which says no type, or FastMCP's, which says nothing else."""
+    if value == "oauth":
+        return {"type": value}
     return _oauth(value) if isinstance(value, Mapping) and "type" not in value else value
 
 
@@ -107,10 +109,21 @@ def _references(value: object) -> object:
     return {header: f"${{env:{name}}}" for header, name in value.items()}
 
 
+def _headers_in(value: object) -> object:
+    return value.get("headers") if isinstance(value, Mapping) else value
+
+
+def _plain(value: object) -> object:
+    """VS Code takes numbers in a server's environment, YAML knows truth values."""
+    return str(value).lower() if isinstance(value, bool | int | float) else value
+
+
 def _bearer(value: object) -> object:
     return {"Authorization": f"Bearer ${{env:{value}}}"} if isinstance(value, str) else value
 
 
+_BUILT_IN = ("builtin", "platform", "frontend", "inline_python", "extension")
+"""Servers that only their own program can start: of Goose by their type, of Zed by their source."""
 _OAUTH = Key("auth", _oauth)
 _ONLY_THESE, _NOT_THESE = Key("include_tools"), Key("exclude_tools")
 
@@ -172,7 +185,7 @@ DIALECTS = (
         },
         (
             *("startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required"),
-            *("oauth_resource", "default_tools_approval_mode"),
+            *("oauth_resource", "default_tools_approval_mode", "supports_parallel_tool_calls"),
         ),
     ),
     # https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
@@ -194,6 +207,25 @@ DIALECTS = (
         },
         ("name", "description", "registryUrl"),
     ),
+    Dialect(  # https://docs.continue.dev/reference
+        "Continue",
+        "mcpServers",
+        {"requestOptions": Key("headers", _headers_in)},
+        ("name", "connectionTimeout"),
+    ),
+    Dialect(  # https://block.github.io/goose/docs/guides/config-files
+        "Goose",
+        "extensions",
+        {
+            "enabled": Key("disabled", _not),
+            "cmd": Key("command"),
+            "uri": Key("url"),
+            "envs": Key("env"),
+            "env_keys": Key("env", lambda it: _references(dict(zip(it, it, strict=True)))),
+            "available_tools": Key("include_tools", lambda it: it or None),
+        },
+        ("name", "description", "display_name", "bundled", "timeout"),
+    ),
 )
 """As each program documents it; how values refer to variables is in ``variables.py``."""
 
@@ -208,7 +240,14 @@ def servers_in(document: object) -> Mapping[str, Any] | None:
         found = _held(document, holder)
         if found or (found is not None and holder == HOLDERS[0]):
             return found
+    # FastMCP and LangChain take servers that are under no key at all.
+    if isinstance(document, Mapping) and document and all(map(_is_entry, document.values())):
+        return document
     return None
+
+
+def _is_entry(value: object) -> bool:
+    return isinstance(value, Mapping) and bool({"command", "url"} & {*value})
 
 
 def takes_trailing_commas(document: object) -> bool:
@@ -221,6 +260,8 @@ def _held(document: object, holder: str) -> Mapping[str, Any] | None:
     whole = isinstance(document, Mapping) and holder in document  # settings.json takes both forms
     for part in [holder] if whole else holder.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None
+    if isinstance(found, list) and found:  # Continue has names within
+        found = {it["name"]: it for it in found if isinstance(it, Mapping) and "name" in it}
     return found if isinstance(found, Mapping) else None
 
 
@@ -236,10 +277,14 @@ def translated(entry: Mapping[str, Any]) -> Translated:
         value = None if says_nothing else key.read(given)
         if value is None:
             continue
+        if key.ours == "env" and isinstance(value, Mapping):
+            value = {variable: _plain(it) for variable, it in value.items() if it is not None}
         before = fields.get(key.ours)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
             value = {**before, **value}
         fields[key.ours], names[key.ours] = value, name
+    if entry.get("type") in _BUILT_IN or entry.get("source") in _BUILT_IN:
+        fields["disabled"] = True
     return Translated(fields, names)
 
 
@@ -250,5 +295,6 @@ def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         more = args if isinstance(args, list) else []
         return {**entry, "command": command[0], "args": [*command[1:], *more]}
     if isinstance(command, Mapping):
-        return {**entry, **command, "command": command.get("path")}
+        parts = {key: value for key, value in command.items() if key != "path"}
+        return {**entry, **parts, "command": command.get("path")}
     return entry

@@ -19,6 +19,7 @@ from mcp_ghost.trust import may_use
 # An open string or comment goes on to its end, which also bounds the search.
 _STRING = r'"(?:\\.|[^"\\\n])*"?'
 _COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_KINDS = {".toml": "TOML", ".yaml": "YAML", ".yml": "YAML"}
 _TRAILING_COMMA = re.compile(rf"({_STRING})|(?<=[\w\"}}\]])\s*,(?=\s*[\]}}])")
 
 
@@ -30,9 +31,9 @@ def load_servers(
     The configurations of other programs are read as they are: see ``dialects.py``.
 
     Args:
-        source: A dict, an object that is a server, or a file: TOML where its name ends so, else
-            JSON, which may hold comments. Trailing commas need a name in .jsonc, or a program that
-            takes them.
+        source: A dict, an object that is a server, or a file: TOML or YAML where its name ends so,
+            else JSON, which may hold comments. Trailing commas need a name in .jsonc, or a program
+            that takes them.
         lenient: Allow trailing commas in any file.
         check: Check every server that is not disabled. To use only some of them, pass False and
             call ``checked()`` on those.
@@ -87,8 +88,10 @@ def _read(path: Path) -> str:
 
 
 def _parse(path: Path, text: str, lenient: bool) -> object:
-    kind = "TOML" if path.suffix.lower() == ".toml" else "JSON"
+    kind = _KINDS.get(path.suffix.lower(), "JSON")
     try:
+        if kind == "YAML":
+            return _parse_yaml(text)
         if kind == "TOML":
             import tomllib  # few need it
 
@@ -100,6 +103,17 @@ def _parse(path: Path, text: str, lenient: bool) -> object:
         raise MCPConfigError(f"Invalid {kind} in {path}, {what}.") from error
     except (ValueError, RecursionError) as error:
         raise MCPConfigError(f"Invalid {kind} in {path}, {error}.") from error
+
+
+def _parse_yaml(text: str) -> object:
+    try:
+        import yaml
+    except ImportError as error:
+        raise ValueError("which needs PyYAML: pip install pyyaml") from error
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
 
 
 def _parse_json(text: str, lenient: bool) -> object:

@@ -21,7 +21,7 @@ _REFERENCE = re.compile(
     r"\$(?P<verbatim>\$\{[^{}]*\})"
     r"|\$\{(?P<kind>input|command|config|file):(?P<what>[^{}]*)\}"
     rf"|\$\{{(?:env:)?(?P<name>{_NAME})(?::?-(?P<default>[^{{}}]*))?\}}"
-    rf"|\{{env:(?P<ours>{_NAME})\}}"
+    rf"|(?:\{{env:|\$\{{\{{ *secrets\.)(?P<ours>{_NAME})(?: *\}}\}}|\}})"  # Continue's
 )
 _SHELL_STYLE = re.compile(r"(?:^|(?<=\s))\$([A-Z_][A-Z0-9_]*)\Z")
 """Gemini CLI's other form: a whole value, or the end of one like "Bearer $TOKEN". Only in capitals

@@ -108,6 +108,22 @@ def test_what_was_translated_is_not_translated_again(program: str, project: Path
     assert load_servers({"mcpServers": again}) == servers
 
 
+def test_servers_may_stand_under_no_key_and_have_numbers_and_null() -> None:
+    env = {"PORT": 3000, "NOT_SET": None}
+    local, remote = load_servers(
+        {"s": {"command": "x", "env": env}, "t": {"url": URL, "auth": "oauth"}}
+    ).values()
+    assert local.env == {"PORT": "3000"}
+    assert remote.auth
+    with pytest.raises(MCPConfigError, match="expected"):
+        load_servers({"s": {"command": "x"}, "title": "mine"})
+
+
+def test_what_only_its_own_program_can_start_is_left_out() -> None:
+    zed = {"context_servers": {"s": {"source": "extension", "enabled": True, "settings": {}}}}
+    assert load_servers(zed)["s"].disabled
+
+
 @pytest.mark.parametrize("key", ["type", "transport", "transportType"])
 @pytest.mark.parametrize(
     ("spelled", "meant"),

@@ -184,7 +184,7 @@ def test_of_oauth_all_but_the_type_may_be_left_out_and_values_may_be_variables()
         ({"auth": {"type": "oauth", "client_secret": "s"}}, "'auth': 'client_secret' needs"),
         ({"auth": {"type": "oauth", "scopes": 5}}, "'auth.scopes'"),
         ({"auth": {"type": "oauth", "client": "x"}}, "unknown key 'auth.client'"),
-        ({"auth": "oauth"}, "'auth'"),
+        ({"auth": "basic"}, "'auth'"),
         ({"oauth": []}, "'oauth'"),
         (
             {"auth": {"type": "oauth"}, "command": "x", "url": None},
