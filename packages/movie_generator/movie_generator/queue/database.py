@@ -110,6 +110,7 @@ class JobDatabase:
                 self.alone(connection)
                 bring_up_to_date(connection)
         except NewerSchemaError as error:
+            self.close()
             raise JobDatabaseError(
                 f"The job database {self._name} was made by a later version of movie_generator. "
                 "Use that version, or another database (MOVIE_DATABASE_URL)."

@@ -1,4 +1,4 @@
-"""The tables of the queue, as they are now; ``migrations`` knows how they came to be."""
+"""The tables of the queue, as they are now; `schema` changes those of earlier versions."""
 
 import hashlib
 import re
