@@ -47,8 +47,7 @@ async def judged(
     """
     asked = [
         Fault(number, place, index, text.strip())
-        for number, section in enumerate(script.sections)
-        for place, narration in enumerate(section.narrations)
+        for number, place, narration in script.narrations()
         for index, text in enumerate(sentences(narration.text))
     ]
     messages: list[Message] = [

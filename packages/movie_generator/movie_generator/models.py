@@ -1,6 +1,7 @@
 """The video script: what is said and shown, section by section; as YAML and as JSON."""
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -132,6 +133,25 @@ class VideoScript(_Part):
     """What the model wrote, but the page does not support."""
     page: SourcePage | None = None
     """Of the program, not of the model."""
+
+    def narrations(self) -> Iterator[tuple[int, int, Narration]]:
+        """Yield each narration behind the number of its section and its place there, from 0."""
+        for number, section in enumerate(self.sections):
+            for place, narration in enumerate(section.narrations):
+                yield number, place, narration
+
+    def replaced(self, change: Callable[[int, int, Narration], Iterable[Narration]]) -> Self:
+        """The script with what ``change`` makes of each narration; what loses all of them goes."""
+        sections: list[ScriptSection] = []
+        for number, section in enumerate(self.sections):
+            its = [
+                new
+                for place, narration in enumerate(section.narrations)
+                for new in change(number, place, narration)
+            ]
+            if its or not section.narrations:
+                sections.append(section.model_copy(update={"narrations": its}))
+        return self.model_copy(update={"sections": sections})
 
     def to_json(self) -> str:
         """The script as JSON, indented."""

@@ -120,7 +120,7 @@ def _is_read(text: str, reading: str, language: str) -> bool:
 
 
 def _of_language(script: VideoScript, language: str) -> Iterator[str]:
-    texts = [it.text for section in script.sections for it in section.narrations]
+    texts = [it.text for *_, it in script.narrations()]
     titles = [script.title, script.description, *(it.title for it in script.sections)]
     for name, said in {"narrations": texts, "titles and the description": titles}.items():
         if not is_in("\n".join(said), language):
@@ -128,7 +128,7 @@ def _of_language(script: VideoScript, language: str) -> Iterator[str]:
 
 
 def _of_length(script: VideoScript, minutes: float | None) -> Iterator[str]:
-    takes = sum(seconds(it.text) for section in script.sections for it in section.narrations) / 60
+    takes = sum(seconds(it.text) for *_, it in script.narrations()) / 60
     if minutes and not minutes / 2 <= takes <= 2 * minutes:
         yield f"saying it takes about {takes:.1f} minutes; {minutes:g} were asked for"
 
@@ -137,8 +137,7 @@ def _repeated(script: VideoScript) -> Iterator[str]:
     """Sentences that come again and again."""
     said = [
         it.casefold()
-        for section in script.sections
-        for narration in section.narrations
+        for *_, narration in script.narrations()
         for sentence in sentences(narration.text)
         if len(it := re.sub(r"[\W_]", "", sentence)) >= _SHORTEST_REPEATED
     ]

@@ -13,41 +13,20 @@ def merged(script: VideoScript, again: VideoScript, faults: Iterable[Fault]) -> 
     wrong: dict[tuple[int, int], set[int | None]] = {}
     for fault in faults:
         wrong.setdefault((fault.section, fault.narration), set()).add(fault.sentence)
-    old = [
-        ((number, place), it)
-        for number, section in enumerate(script.sections)
-        for place, it in enumerate(section.narrations)
-    ]
-    new = [it for section in again.sections for it in section.narrations]
-    partners = dict(
-        _pairs([it.text for _, it in old], [it.text for it in new], {*_places(old, wrong)})
-    )
+    old = [*script.narrations()]
+    new = [it for *_, it in again.narrations()]
+    faulty = {index for index, (number, place, _) in enumerate(old) if (number, place) in wrong}
+    partners = dict(_pairs([it.text for *_, it in old], [it.text for it in new], faulty))
     left: dict[tuple[int, int], list[Narration]] = {}
-    for index, (where, narration) in enumerate(old):
-        if where not in wrong:
+    for index, (number, place, narration) in enumerate(old):
+        where = number, place
+        if index not in faulty:
             left[where] = [narration]
         elif index in partners:
             left[where] = _mended(narration, new[partners[index]], wrong[where])
         else:  # left out; what only lacks its source stays
             left[where] = [] if wrong[where] - {None} else [narration]
-    sections = [
-        section.model_copy(
-            update={
-                "narrations": [
-                    it for place in range(len(section.narrations)) for it in left[number, place]
-                ]
-            }
-        )
-        for number, section in enumerate(script.sections)
-    ]
-    kept = [section for section in sections if section.narrations]
-    return script.model_copy(update={"sections": kept})
-
-
-def _places(
-    old: list[tuple[tuple[int, int], Narration]], wrong: dict[tuple[int, int], set[int | None]]
-) -> Iterator[int]:
-    return (index for index, (where, _) in enumerate(old) if where in wrong)
+    return script.replaced(lambda number, place, _: left[number, place])
 
 
 def _pairs(old: list[str], new: list[str], wrong: set[int]) -> Iterator[tuple[int, int]]:

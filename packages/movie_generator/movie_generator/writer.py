@@ -159,18 +159,9 @@ def _with_katakana(script: VideoScript, config: AppConfig) -> VideoScript:
     """The script, with readings in the katakana that were asked for and not in hiragana."""
     if not config.language.startswith("ja"):
         return script
-    sections = [
-        section.model_copy(
-            update={
-                "narrations": [
-                    it.model_copy(update={"reading": it.reading.translate(_KATAKANA)})
-                    for it in section.narrations
-                ]
-            }
-        )
-        for section in script.sections
-    ]
-    return script.model_copy(update={"sections": sections})
+    return script.replaced(
+        lambda _, __, it: [it.model_copy(update={"reading": it.reading.translate(_KATAKANA)})]
+    )
 
 
 def _with_known_images(script: VideoScript, page: Page) -> VideoScript:

@@ -90,12 +90,11 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
     finally:
         screen.idle()
     save_or_print(script, output)
-    narrations = sum(len(section.narrations) for section in script.sections)
     parts = [
         (output or "done", "bold green"),
         (script.title, ""),
         (counted(len(script.sections), "section"), ""),
-        (counted(narrations, "narration"), ""),
+        (counted(len([*script.narrations()]), "narration"), ""),
         (duration(time.monotonic() - started), ""),
     ]
     screen.parts(parts, mark="✓", style="green")

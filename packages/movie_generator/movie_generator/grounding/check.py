@@ -2,18 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from movie_generator.grounding.evidence import Evidence
 from movie_generator.grounding.language import language_of
-from movie_generator.models import (
-    INSEPARABLE,
-    Dropped,
-    Narration,
-    ScriptSection,
-    Source,
-    VideoScript,
-)
+from movie_generator.models import INSEPARABLE, Dropped, Narration, Source, VideoScript
 from movie_generator.speech import sentences
 
 LONGEST_SOURCE = 2_000
@@ -43,18 +35,9 @@ class Fault:
 
 def with_sources(script: VideoScript, evidence: Evidence) -> VideoScript:
     """The script with each source where it stands on the page, and none that does not."""
-    sections = [
-        section.model_copy(
-            update={
-                "narrations": [
-                    narration.model_copy(update={"source": _found(narration.source, evidence)})
-                    for narration in section.narrations
-                ]
-            }
-        )
-        for section in script.sections
-    ]
-    return script.model_copy(update={"sections": sections})
+    return script.replaced(
+        lambda _, __, it: [it.model_copy(update={"source": _found(it.source, evidence)})]
+    )
 
 
 def _found(source: Source | None, evidence: Evidence) -> Source | None:
@@ -73,15 +56,13 @@ def _found(source: Source | None, evidence: Evidence) -> Source | None:
 
 def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Iterator[Fault]:
     """What the page does not support; where nobody names the ``language``, the words tell it."""
-    texts = (it.text for section in script.sections for it in section.narrations)
-    language = language or language_of("\n".join(texts))
-    for number, section in enumerate(script.sections):
-        for place, narration in enumerate(section.narrations):
-            source = narration.source
-            if source and source.quote.strip() and _found(source, evidence) is None:
-                yield Fault(number, place, None, source.quote)
-            for sentence, text, reasons in _unsupported(narration, evidence, language):
-                yield Fault(number, place, sentence, text.strip(), tuple(reasons))
+    language = language or language_of("\n".join(it.text for *_, it in script.narrations()))
+    for number, place, narration in script.narrations():
+        source = narration.source
+        if source and source.quote.strip() and _found(source, evidence) is None:
+            yield Fault(number, place, None, source.quote)
+        for sentence, text, reasons in _unsupported(narration, evidence, language):
+            yield Fault(number, place, sentence, text.strip(), tuple(reasons))
 
 
 def _unsupported(
@@ -121,27 +102,16 @@ def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:
             of_narration = reasons.setdefault((fault.section, fault.narration), {})
             of_narration.setdefault(fault.sentence, []).extend(fault.reasons)
     dropped: list[Dropped] = []
-    sections = [
-        section.model_copy(
-            update={
-                "narrations": [
-                    left
-                    for place, narration in enumerate(section.narrations)
-                    for left in _left(narration, section, reasons.get((number, place), {}), dropped)
-                ]
-            }
-        )
-        for number, section in enumerate(script.sections)
-    ]
-    kept = [section for section in sections if section.narrations]
-    return script.model_copy(update={"sections": kept, "dropped": dropped or None})
+
+    def left(number: int, place: int, narration: Narration) -> list[Narration]:
+        why = reasons.get((number, place), {})
+        return _left(narration, script.sections[number].title, why, dropped)
+
+    return script.replaced(left).model_copy(update={"dropped": dropped or None})
 
 
 def _left(
-    narration: Narration,
-    section: ScriptSection,
-    reasons: dict[int, list[str]],
-    dropped: list[Dropped],
+    narration: Narration, title: str, reasons: dict[int, list[str]], dropped: list[Dropped]
 ) -> list[Narration]:
     """What is left of a narration: itself, a part of it, or nothing."""
     if not reasons:
@@ -152,13 +122,8 @@ def _left(
     lost = [*range(len(texts))] if not readings else [*reasons]
     for place in lost:
         why = reasons.get(place) or [INSEPARABLE]
-        dropped.append(Dropped(section=section.title, text=texts[place].strip(), reasons=why))
-    return parts_of(narration, [it for it in range(len(texts)) if it not in lost])
-
-
-def parts_of(narration: Narration, places: list[int]) -> list[Narration]:
-    """The narration with only its sentences at ``places``; none if there are none."""
-    texts = sentences(narration.text)
-    pairs = [*zip(texts, readings_of(narration, texts) or texts, strict=True)]
-    text, reading = ("".join(chain(pairs[it][side] for it in places)).strip() for side in (0, 1))
+        dropped.append(Dropped(section=title, text=texts[place].strip(), reasons=why))
+    pairs = [*zip(texts, readings or texts, strict=True)]
+    kept = [it for place, it in enumerate(pairs) if place not in lost]
+    text, reading = ("".join(it[side] for it in kept).strip() for side in (0, 1))
     return [narration.model_copy(update={"text": text, "reading": reading})] if text else []

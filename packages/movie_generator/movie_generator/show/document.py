@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from movie_generator.models import Narration, VideoScript
-from movie_generator.show.lines import narrations, passages
+from movie_generator.show.lines import passages
 
 _HERE = Path(__file__).parent
 
@@ -40,7 +40,7 @@ def _script(script: VideoScript) -> Iterator[str]:
     yield f'<h1 dir="auto">{escape(script.title)}</h1>'
     yield f'<p dir="auto">{escape(script.description)}</p>'
     marked = {number for passage in passages(script) for number in passage.narrations}
-    without = len(narrations(script)) - len(marked)
+    without = len([*script.narrations()]) - len(marked)
     dashed = f"{without} without a source {'is' if without == 1 else 'are'} dashed."
     sources = dashed if without else "Each has its source."
     yield f"<p class=hint>↑ and ↓ go from narration to narration. {sources}</p>"

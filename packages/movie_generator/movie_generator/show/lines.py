@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.text import counted
-from movie_generator.models import Narration, VideoScript
+from movie_generator.models import VideoScript
 
 
 @dataclass(frozen=True)
@@ -15,12 +15,7 @@ class Passage:
 
     text: str
     narrations: tuple[int, ...]
-    """The numbers of the narrations that rest on it."""
-
-
-def narrations(script: VideoScript) -> list[Narration]:
-    """All of a script, in order; their numbers are their places here, from 0."""
-    return [narration for section in script.sections for narration in section.narrations]
+    """The numbers of the narrations that rest on it, from 0 throughout the script."""
 
 
 def passages(script: VideoScript) -> Iterator[Passage]:
@@ -28,7 +23,7 @@ def passages(script: VideoScript) -> Iterator[Passage]:
     text = (script.page and script.page.text) or ""
     spans = {
         number: range(source.start, source.end)
-        for number, narration in enumerate(narrations(script))
+        for number, (*_, narration) in enumerate(script.narrations())
         if (source := narration.source)
         and 0 <= source.start < source.end <= len(text)
         and text[source.start : source.end] == source.quote
@@ -64,9 +59,8 @@ def show(script: VideoScript, screen: Screen) -> None:
     for lost in script.dropped or []:
         screen.text(lost.text, "red", mark="✗")
         screen.text(lost.why, "dim")
-    total = len(narrations(script))
     parts = [
-        (counted(total, "narration"), "bold"),
+        (counted(number, "narration"), "bold"),
         (f"{len(marked)} with a source on the page", ""),
         (f"{counted(len(script.dropped or []), 'sentence')} left out", ""),
     ]
