@@ -13,7 +13,14 @@ from movie_generator.grounding.dates import Moment, moments
 from movie_generator.grounding.figures import Figures, Years
 from movie_generator.grounding.folding import Folded, bare, fold, folded
 from movie_generator.grounding.language import is_caseless, language_of, languages_in
-from movie_generator.grounding.names import Words, unknown_names, words_of
+from movie_generator.grounding.names import (
+    Words,
+    capitalized,
+    named_in,
+    surnames,
+    unknown_names,
+    words_of,
+)
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import with_codes
 from movie_generator.grounding.words import patterns
@@ -37,6 +44,10 @@ _FIRST = _PATTERNS["first"]
 _EARLIEST = _PATTERNS["earliest"]
 LONGEST_SENTENCE = 5_000
 """Characters."""
+_PRONOUN = re.compile(
+    r"\b(?:s?he|they|er|sie|ils?|elles?|él|ella|ell[oa]s|ele|ela|lui|lei|hij|zij|ze)\b|彼"
+)
+"""Stands for a name before."""
 _INSIDE = re.compile(r"(?<=[.!?,;])\s+(?=\S+\s+\S)")
 """Where who speaks may stand in a quotation."""
 
@@ -107,6 +118,9 @@ class Evidence:
         if language == "ja" and self.language not in ("ja", "zh"):
             digits = _JAPANESE_ORDINAL.sub(r"\1th ", digits)
         found = [f"quotation “{quote}”" for quote in self._strange_quotes(text, language)]
+        found += [
+            f"quotation “{quote}” by this speaker" for quote in self._misattributed(text, language)
+        ]
         found += [f"name “{name}”" for name in unknown_names(text, self._words, language)]
         found += [f"name “{code}”" for code in self._strange_codes(text)]
         dates = [*moments(digits, (language,) if language else ())]
@@ -124,14 +138,41 @@ class Evidence:
     def _strange_quotes(self, text: str, language: str) -> Iterator[str]:
         if language != self.language:
             return  # translated
-        for found in _QUOTED.finditer(text):
-            quote = next(it for it in found.groups() if it)
+        for quote in _quotes(text):
             several = len(quote.split()) > 1 or is_caseless(quote)
             if several and not (
                 bare(quote) in self._lower
                 or self._whole.find(quote)
                 or self._whole.find(_INSIDE.sub(" ... ", quote))
             ):
+                yield quote.strip()
+
+    @cached_property
+    def _people(self) -> frozenset[str]:
+        return surnames(self._words)
+
+    def _misattributed(self, text: str, language: str) -> Iterator[str]:
+        """The quotations of a sentence that somebody else speaks than it names.
+
+        Who speaks is named in the paragraph of a quotation, or before it, as in: He said. Where
+        nobody is named, and of the page's author or subject, nobody can tell.
+        """
+        said = _QUOTED.sub(" ", text)
+        names = named_in(said, self._people) if language == self.language else set()
+        top = self.text.lstrip().partition("\n\n")[0]
+        if not names or named_in(folded(f"{self.head}\n{top}"), names):
+            return
+        for quote in _quotes(text):
+            place, _ = self.folded.find(_INSIDE.sub(" ... ", quote)) or (0, 0)
+            above, _, start = self.text[:place].rpartition("\n\n")
+            before = folded(start)
+            if before.count('"') % 2 == 0 and before.count("「") <= before.count("」"):
+                continue  # the page's own words
+            near = _QUOTED.sub(" ", folded(start + self.text[place:].partition("\n\n")[0]))
+            if not named_in(near, self._people) or _PRONOUN.search(near):
+                near = folded(above.rpartition("\n\n")[2]) + " " + near
+            speakers = named_in(near, self._people)
+            if speakers and not (speakers & names or capitalized(said) & capitalized(near)):
                 yield quote.strip()
 
     @cached_property
@@ -171,6 +212,11 @@ class Evidence:
             it.year is None and apart.agrees(it) and self._years.around(it.start) == date.year
             for it in self._moments
         )
+
+
+def _quotes(text: str) -> Iterator[str]:
+    """The quotations in a folded text."""
+    return (next(it for it in found.groups() if it) for found in _QUOTED.finditer(text))
 
 
 def _with_clear_dashes(text: str) -> str:

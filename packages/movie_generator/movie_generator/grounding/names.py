@@ -6,7 +6,7 @@ letters know no capitals, a name is what stands before a form of address, or is 
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -168,6 +168,27 @@ def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
             yield from ([" ".join(run)] if _initials(run) not in page.initials else [])
         elif torn := _torn(run, page):
             yield torn
+
+
+def surnames(page: Words) -> frozenset[str]:
+    """What the names of people on a page end with, or begin with where no letters are capitals."""
+    if page.language == "ja":
+        return frozenset(it[0][:2] for it in _ADDRESSED.finditer(page.text))
+    runs = _runs(page.text, page.language, page)
+    return frozenset(run[-1].casefold() for run in runs if len(run) > 1)
+
+
+def named_in(text: str, surnames: Set[str]) -> set[str]:
+    """Which of ``surnames`` a folded text has."""
+    if is_caseless(text):
+        return {it for it in surnames if it in text}
+    return {*surnames} & {re.sub(r"'s?$", "", it).casefold() for it in _WORD.findall(text)}
+
+
+def capitalized(text: str) -> set[str]:
+    """The words of a folded text that may be names."""
+    words = (it for it in _WORD.findall(text) if it[0].isupper())
+    return {it for it in words if it.casefold() not in _FUNCTION | _TITLES}
 
 
 def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:

@@ -151,3 +151,45 @@ def test_the_author_and_the_date_of_a_page_are_on_it() -> None:
     assert evidence.unsupported("Ida Marlow tells the story.", "en") == []
     assert evidence.unsupported("The story appeared on 8 March 2024.", "en") == []
     assert evidence.unsupported("The story appeared on 9 March 2024.", "en")
+
+
+QUOTING = """# The ferry
+
+The line carried Ole Sand for years. Mayor Ida Solheim said the town had not been warned.
+
+"I read about it in the newspaper," said Graham Vesterby, who runs the company.
+
+"It was hard," he said. Tomasz Rybak nodded.
+
+„Das Dach ist hin“, sagte Olaf Terhorst. „Unser Gutachter irrt“, rief Marlies Quandt ins Rathaus.
+
+Noch hat Fatma Roth das nicht gelesen.
+
+館長の沢木健一さんは「昼は畑に出ている人が多い」と話す。
+
+農家の大野ふみさんは「ここに来るとうれしい」と言う。
+"""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language", "stands"),
+    [
+        ('"I read about it in the newspaper," says Graham Vesterby.', "en", True),
+        ('"I read about it," says Ida Solheim, "in the newspaper."', "en", False),
+        ('"I read about it in the newspaper," says the head of the company.', "en", True),
+        ('Vesterby told Solheim: "I read about it in the newspaper."', "en", True),
+        ('"It was hard," Vesterby remembers.', "en", True),  # he: who spoke before
+        ('"It was hard," Ole Sand remembers.', "en", False),
+        ("„Das Dach ist hin“, findet Terhorst.", "de", True),
+        ("Fatma Roth findet: „Das Dach ist hin.“", "de", False),
+        ("沢木さんは「昼は畑に出ている人が多い」と話します。", "ja", True),
+        ("大野ふみさんは「昼は畑に出ている人が多い」と話します。", "ja", False),
+    ],
+)
+def test_a_quotation_is_given_to_who_is_named_beside_it(
+    sentence: str, language: str, stands: bool
+) -> None:
+    of_language = {"en": EN * 6, "de": DE * 9, "ja": "町では図書館が話題になっている。" * 30}[
+        language
+    ]
+    assert (reasons(QUOTING + of_language, sentence, language) == []) is stands
