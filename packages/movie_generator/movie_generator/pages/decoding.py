@@ -18,6 +18,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+_STARTS = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _WINDOWS = "cp1252"
 _MEANT = {
     "ascii": _WINDOWS,
@@ -63,6 +64,9 @@ def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
     for mark, name in _MARKS.items():
         if body.startswith(mark):
             return body.removeprefix(mark).decode(name, "replace")
+    for start, name in _STARTS.items():
+        if body.startswith(start):
+            return body.decode(name, "replace")
     named = [*_named(body, said, is_html)]
     # Zeros are UTF-16, and escapes are Japanese, but both would be UTF-8, too.
     first = ["iso2022_jp"] if b"\x1b$" in body else ["utf-8"] if b"\0" not in body else []
@@ -76,7 +80,7 @@ def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
 
 def is_utf_16(body: bytes, said: str | None) -> bool:
     """Say whether ``body`` may hold zeros and be a text."""
-    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, *_STARTS)
     return body.startswith(marks) or (_meant(said) or "").startswith("utf-16")
 
 

@@ -36,8 +36,17 @@ _AFTER_NAME = re.compile(r"\s*(?:[|•·]|\(\S*@).*", re.DOTALL)
 """What stands behind a name in a line: "Ida Marlow | 8 March"."""
 _CDATA = re.compile(r"^\s*(?://|/\*)?\s*<!\[CDATA\[(?:\*/)?|(?://|/\*)?\s*\]\]>(?:\*/)?\s*$")
 _DAY = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
-_DATED = ".//*[contains(@class, 'dat') or contains(@class, 'time') or self::time]"
-_BY = re.compile(r"^(?:by|von|par|por|di|door|text|autor(?:in)?|author)\b:?\s+", re.IGNORECASE)
+_DATED = (
+    ".//*[contains(@class, 'dat') or contains(@class, 'time') or contains(@class, 'publi')"
+    " or self::time]"
+)
+_BY = re.compile(
+    r"^(?:(?:by|von|par|por|di|door|text|autor(?:in)?|author)\b:?\s+|(?:著者|作者|執筆|文|記者)\s?\W\s?)",
+    re.IGNORECASE,
+)
+_BY_LABEL = re.compile(r"\b(?:by|von|par|por|da|door|autor|author)\b", re.IGNORECASE)
+_OF_ADDRESS = re.compile(r"\S+@\S+\s*\(([^)]+)\)")
+"""As RSS has it: ida@site.example (Ida Marlow)."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,8 @@ def head_of(tree: HtmlElement, url: str) -> Head:
     meta = _metadata(tags["meta"])
     found, date = _signed(tree, url)
     written = [*(meta.get(name, "") for name in _AUTHORS), _linked_author(tags["script"])]
+    if _BY_LABEL.search(meta.get("twitter:label1", "")):  # as plug-ins for WordPress write it
+        written.append(meta.get("twitter:data1", ""))
     author = _author(found.replace("; ", ", "), written) or _visible_author(tree)
     refresh = _REFRESH.match(meta.get("http:refresh", ""))
     return Head(
@@ -166,10 +177,12 @@ def _language(html: list[HtmlElement], meta: Mapping[str, str]) -> str:
 
 def _author(found: str, written: list[str]) -> str:
     """Return the author as the page writes the name: without its initials' dots it is another's."""
-    names = [_AFTER_NAME.sub("", unescape(it)) for it in written if "://" not in it]
+    named = (_OF_ADDRESS.sub(r"\1", unescape(it)) for it in written if "://" not in it)
+    names = [_AFTER_NAME.sub("", it) for it in named]
     names = [it for it in names if it and len(it) < _LONGEST_AUTHOR]
     same = (it for it in names if _letters(it) == _letters(found))
-    name = _BY.sub("", next(same, unescape(found)) or next(iter(names), ""))
+    name = next(same, _OF_ADDRESS.sub(r"\1", unescape(found))) or next(iter(names), "")
+    name = _BY.sub("", name)
     return "" if "://" in name or _letters(name) in _NO_AUTHORS else name
 
 

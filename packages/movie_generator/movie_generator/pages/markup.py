@@ -36,12 +36,31 @@ _SHORT_PAGE = 700
 """Characters; where there are so few, those around the text cost little."""
 _SHORTEST_PAGE = 200
 """Characters; fewer in a <noscript> only ask for a browser, and fewer on a page are all of it."""
+_NO_PICTURE = re.compile(
+    r"^(?:data|blob|about):|(?:blank|spacer|placeholder|pixel|loading|lazy|transparent)[^/]*$"
+)
+_IS_PICTURE = re.compile(
+    r"^\S*/?[^\s{}\[\]]+\.(?:jpe?g|png|webp|gif|avif)(?=$|[\s,?#])", re.IGNORECASE
+)
 _MOST_SOURCES = 10
 """Of one image."""
+_ANY = "//*[not(self::html or self::head or self::body)]"
 _HIDDEN = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|(?:left|top|text-indent)\s*:\s*-\d{3,})",
+    r"(?:^|;)\s*(?:display\s*:\s*none|(?:content-)?visibility\s*:\s*hidden"
+    r"|(?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:\s*-\d{3,}"
+    r"|clip\s*:\s*rect\(\s*[01]|clip-path\s*:\s*inset\(\s*(?:50|100)%)",
     re.IGNORECASE,
 )
+_UNSEEN = re.compile(
+    r"(?:^|;)\s*(?:opacity\s*:\s*0?\.?0*|font-size\s*:\s*0[a-z%]*|transform\s*:\s*scale\(0\))"
+    r"\s*(?:;|!|$)",
+    re.IGNORECASE,
+)
+"""What hides a text, or a large part of one until a script shows it."""
+_NOT_SHOWN = re.compile(r"(?:^|(?<=\}))\s*([.#])([\w-]+)\s*\{[^{}]*\bdisplay\s*:\s*none\b")
+_CONDITIONS = re.compile(r"@[^{};]{0,200}\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
+_MOST_STYLES = 100_000
+"""Characters of a page's own style sheet."""
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\r"})
 _END = re.compile(rb"</(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])\s*>")
 """Tags behind which lxml, unlike browsers, leaves everything out."""
@@ -52,6 +71,7 @@ _DEEPEST = 200
 _PICTURE = re.compile(r"!\[([^\]\n]*)\]\(picture-(\d{1,6})\.png\)")
 _RAISED = str.maketrans("0123456789-", f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}")
 _PRICE = re.compile(r"[$\N{EURO SIGN}\N{POUND SIGN}]\s?\d+$")
+_NOTE = re.compile(r"\s*\W?\d{1,3}\W?\s*")
 _PERMALINKS = ("#", "\N{PILCROW SIGN}", "\N{SECTION SIGN}", "\N{LINK SYMBOL}")
 _CREDIT = re.compile(
     r"\W{0,3}(?:©|(?:photo|foto|image|imagen|bild|titelbild|credit|crédit|crédito|kuva)s?\b"
@@ -198,11 +218,24 @@ def _said(whole: HtmlElement) -> int:
 
 def _settle_text(tree: HtmlElement) -> None:
     """Leave in the tree what readers see, under names by which trafilatura finds it."""
+    doubtful = [*_unseen_by_rule(tree)]
     for tag in [*tree.iter("link", "meta", "script", "style", "svg", "template")]:
-        if tag.get("type") != "application/ld+json":  # which tells trafilatura what a page is
+        if tag.tag == "template" and tag.get("shadowrootmode"):
+            tag.tag = "div"
+        elif tag.get("type") != "application/ld+json":  # which tells trafilatura what a page is
             tag.drop_tree()
-    for tag in tree.xpath("//body//*[@hidden or @style]"):
-        if "hidden" in tag.attrib or _HIDDEN.search(tag.get("style")):
+    for tag in tree.xpath(f"{_ANY}[@hidden or @style]"):
+        style = tag.get("style", "")
+        if "hidden" in tag.attrib or _HIDDEN.search(style):
+            tag.drop_tree()
+        elif _UNSEEN.search(style):
+            doubtful.append(tag)
+    unread = sum(len(it.text_content()) for it in doubtful)
+    for tag in doubtful if unread < _LARGE_SHARE * len(tree.text_content()) else ():
+        if tag.getparent() is not None:
+            tag.drop_tree()
+    for tag in tree.xpath("//a[contains(@href, '#')] | //span[contains(@class, 'note')]"):
+        if _NOTE.fullmatch(tag.text_content()) and _before(tag)[-1:].strip():
             tag.drop_tree()
     for tag in [*tree.iter("figure", "figcaption", "sub", "sup", "time", "title")]:
         if tag.tag == "sup":
@@ -235,12 +268,13 @@ def _settle_text(tree: HtmlElement) -> None:
         if is_credit and len(tag.text_content()) < _LONGEST_CREDIT:
             tag.drop_tree()
     length = len(tree.text_content())
-    for tag in tree.iter(*_BY_NAME):
-        inside = len(tag.text_content())
-        is_question = tag.tag == "button" and tag.text_content().rstrip().endswith(_ASKS)
-        if is_question and tag.getparent().tag not in _HEADINGS:
+    for tag in [*tree.iter(*_BY_NAME)]:
+        said = tag.text_content().rstrip()
+        if tag.getparent().tag in _HEADINGS:
+            tag.drop_tag()
+        elif tag.tag == "button" and said.endswith(_ASKS):
             tag.tag = "p"
-        elif inside > _LARGE_SHARE * length or tag.getparent().tag in _HEADINGS:
+        elif len(said) > _LARGE_SHARE * length:
             tag.tag = "div"
     for tag in [*tree.iter("noscript")]:
         if len(tag.text_content().strip()) > _SHORTEST_PAGE:
@@ -249,6 +283,17 @@ def _settle_text(tree: HtmlElement) -> None:
             tag.drop_tag()  # an image for browsers without scripts
         else:
             tag.drop_tree()
+
+
+def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
+    """Yield what the page's own style sheet never shows."""
+    styles = " ".join(it.text or "" for it in tree.iter("style"))[:_MOST_STYLES]
+    styles = _CONDITIONS.sub("", styles) if "none" in styles else ""
+    for kind, name in _NOT_SHOWN.findall(styles):
+        if styles.count(kind + name) == 1:  # another rule may show it
+            key = "@id" if kind == "#" else "concat(' ', @class, ' ')"
+            value = name if kind == "#" else f" {name} "
+            yield from tree.xpath(f"{_ANY}[contains({key}, '{value}')]")
 
 
 def _teaser_of(link: HtmlElement) -> HtmlElement | None:
@@ -265,8 +310,7 @@ def _teaser_of(link: HtmlElement) -> HtmlElement | None:
 def _settle_raised(tag: HtmlElement) -> None:
     """Write a raised number as such, so that it does not become part of what it follows."""
     raised = tag.text_content().strip()
-    previous, parent = tag.getprevious(), tag.getparent()
-    before = parent.text if previous is None else previous.tail or previous.text_content()
+    parent = tag.getparent()
     if parent.tag == "a" and parent.text_content().strip() == raised:
         parent.drop_tree()  # a note
     elif raised.startswith("[") or parent.tag == "a" or tag.find(".//a") is not None:
@@ -278,11 +322,19 @@ def _settle_raised(tag: HtmlElement) -> None:
             tag.remove(child)
         if (tag.tail or "").startswith(("/", "\N{FRACTION SLASH}")):
             tag.text = f" {raised}"
-        elif len(raised) == 2 and _PRICE.search(before or ""):
+        elif len(raised) == 2 and _PRICE.search(_before(tag)):
             tag.text = f".{raised}"
         else:
             tag.text = raised.translate(_RAISED)
         tag.drop_tag()
+
+
+def _before(tag: HtmlElement) -> str:
+    """Return the text right before a tag, within its parent."""
+    previous = tag.getprevious()
+    if previous is None:
+        return tag.getparent().text or ""
+    return previous.tail or str(previous.text_content())
 
 
 def _settle_images(tree: HtmlElement, base: str) -> None:
@@ -292,11 +344,14 @@ def _settle_images(tree: HtmlElement, base: str) -> None:
     a script's own, or in an image for browsers without scripts.
     """
     shown: set[str] = set()
-    for image in [*tree.iter("img")]:
+    for image in [*tree.iter("img", "amp-img")]:
+        image.tag = "img"
         source = next((it for it in _sources(image) if absolute(it, base)), "")
         spare = next(image.iterancestors("noscript"), None)
         is_spare = spare is not None and not spare.text_content().strip()
         if source and not (is_spare and source in shown):
+            if source != attribute(image, "src"):
+                image.attrib.pop("style", None)  # a script shows it
             image.set("src", source.replace(" ", "%20"))
             shown.add(source)
         else:
@@ -314,6 +369,9 @@ def _sources(image: HtmlElement) -> Iterator[str]:
         places += islice(picture.iter("source"), _MOST_SOURCES)
     for name in ("data-src", "data-original", "data-lazy-src"):
         yield attribute(image, name)
+    if _NO_PICTURE.search(attribute(image, "src") or "data:"):
+        lazy = (value for name, value in image.items() if name.startswith("data-"))
+        yield from (it.split()[0].rstrip(",") for it in lazy if _IS_PICTURE.search(it))
     for name in ("data-srcset", "data-lazy-srcset", "src", "srcset"):
         for tag in places:
             value = attribute(tag, name)

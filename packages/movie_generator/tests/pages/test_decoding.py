@@ -24,6 +24,8 @@ CHINESE = "朱镕基于1998年任总理。"
         (GERMAN, "utf-16", "utf-8"),
         (GERMAN, "utf-16", None),
         (GERMAN, "utf-16-le", "UTF-16LE"),
+        (f"<p>{GERMAN}", "utf-16-le", None),
+        (f"<p>{GERMAN}", "utf-16-be", "utf-8"),
         (JAPANESE, "cp932", "Shift_JIS"),
         (JAPANESE, "cp932", "x-sjis"),
         ("東京の橋", "iso2022_jp", "ISO-2022-JP"),

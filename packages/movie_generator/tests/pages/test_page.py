@@ -70,6 +70,13 @@ ARCH = "https://example.com/arch.jpg"
         (f'<img {BLANK} srcset="/arch.jpg 300w, /large.jpg 900w" alt="An arch">', ARCH),
         (f'<img {BLANK} data-srcset="/arch.jpg, /large.jpg 2x" alt="An arch">', ARCH),
         (f'<img {BLANK} data-lazy-src="/arch.jpg" alt="An arch">', ARCH),
+        (f'<img {BLANK} data-lazyload="/arch.jpg" alt="An arch">', ARCH),
+        ('<img src="/blank.gif" data-echo="/arch.jpg?w=3" alt="An arch">', f"{ARCH}?w=3"),
+        (
+            '<img data-cfsrc="/arch.jpg" style="display:none" alt="An arch"><noscript></noscript>',
+            ARCH,
+        ),
+        ('<amp-img src="/arch.jpg" alt="An arch"></amp-img>', ARCH),
         (f'<img {BLANK}><noscript><img src="/arch.jpg" alt="An arch"></noscript>', ARCH),
         ('<picture><source srcset="/arch.jpg 2x"><img alt="An arch"></picture>', ARCH),
         (f'<picture><source data-srcset="/arch.jpg"><img {BLANK} alt="An arch"></picture>', ARCH),

@@ -79,6 +79,11 @@ INSIDE = (
 LINKED = '<script type="application/ld+json">%s</script>'
 
 
+WRITTEN_BY = (
+    '<meta name="twitter:label1" content="%s"><meta name="twitter:data1" content="Ida Marlow">'
+)
+
+
 @pytest.mark.parametrize(
     ("head", "author", "date"),
     [
@@ -102,6 +107,11 @@ LINKED = '<script type="application/ld+json">%s</script>'
         (LINKED % '{"author": "Ida O&#039;Marlow", "x": "a\nb"}', "Ida O'Marlow", ""),
         ('<meta name="author" content="admin">', "", ""),
         ('<meta name="author" content="Ida Marlow (ida@x.example)">', "Ida Marlow", ""),
+        ('<meta name="author" content="ida@x.example (Ida Marlow)">', "Ida Marlow", ""),
+        ('<meta name="author" content="著者: 山田太郎">', "山田太郎", ""),
+        (WRITTEN_BY % "Written by", "Ida Marlow", ""),
+        (WRITTEN_BY % "Est. reading time", "", ""),
+        ('<body><p class="published">2024年3月8日', "", "2024-03-08"),
         ('<body><p class="byline">By <b>Ida Marlow</b> | 8 March', "Ida Marlow", ""),
         ('<body><span class="date">2024年3月8日</span>', "", "2024-03-08"),
         ('<script type="application/ld+json">{not json</script>', "", ""),
@@ -174,6 +184,11 @@ def test_a_question_on_a_button_stands_above_its_answer() -> None:
     assert "Subscribe" not in text
 
 
+def test_the_text_of_a_component_is_read() -> None:
+    html = f'<body><my-story><template shadowrootmode="open">{ARTICLE}</template></my-story></body>'
+    assert "on day 7" in page_from_html(html, URL).text
+
+
 @pytest.mark.parametrize("teaser", ["<article><h1>The bridge</h1><p>A photo.</p></article>", ""])
 def test_a_lone_article_is_not_the_page_if_the_text_stands_elsewhere(teaser: str) -> None:
     page = page_from_html(f"<body>{teaser}<main></main><div>{ARTICLE}</div></body>", URL)
@@ -230,6 +245,9 @@ def test_what_only_looks_like_a_credit_or_a_link_to_another_article_is_kept(kept
         ('built in 1932<sup><a href="#1">[1]</a></sup>.', "built in 1932."),
         ("the bridge<sup>12</sup> of", "the bridge of"),
         ('45 million<a href="#1"><sup>1</sup></a> kronor', "45 million kronor"),
+        ('in 1932<a href="#fn:1" class="footnote">1</a>.', "in 1932."),
+        ('in 1932<span class="footnote-ref">[12]</span>.', "in 1932."),
+        ('in chapter <a href="#3">3</a>.', "in chapter 3."),
         ("45<sup>2</sup> million", "45 million"),
         ("10<sup>6</sup> kilograms", "10^6 kilograms"),
         ("10<sup>-3</sup> m", "10^-3 m"),
@@ -251,6 +269,7 @@ def test_a_raised_number_joins_no_other(html: str, text: str) -> None:
         'style="color:red; display: none"',
         'style="visibility:hidden"',
         'style="position:absolute; left:-9999px"',
+        'style="position:absolute; clip:rect(0,0,0,0)"',
     ],
 )
 def test_hidden_text_is_neither_page_nor_evidence(hidden: str) -> None:
@@ -259,6 +278,27 @@ def test_hidden_text_is_neither_page_nor_evidence(hidden: str) -> None:
         page = page_from_html(f"<body {hidden}><main>{around}{secret}</main></body>", URL)
         assert page.text
         assert "77" not in page.text
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        'style="opacity:0"',
+        'style="font-size:0px;color:red"',
+        'style="transform: scale(0) !important"',
+        'class="a secret b"',
+        'id="secret"',
+    ],
+)
+def test_what_a_style_hides_is_left_out_unless_it_is_much_of_the_page(hidden: str) -> None:
+    rules = "@media print {.text {display:none}} .secret {display:none} #secret {display: none}"
+    style = f"<style>{rules}</style>"
+    secret = f"<div {hidden}><p>It has 77 arches, says the sign on its southern end.</p></div>"
+    page = page_from_html(f"{style}<main class=text>{ARTICLE}{secret}</main>", URL)
+    assert "on day 7" in page.text
+    assert "77" not in page.text
+    page = page_from_html(f"{style}<main {hidden}>{ARTICLE}</main>", URL)  # until a script shows it
+    assert "on day 7" in page.text
 
 
 @pytest.mark.parametrize(
