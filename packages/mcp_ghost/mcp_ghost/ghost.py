@@ -206,7 +206,10 @@ async def run_ghost(
     return await run(**named, **options)
 
 
-run_ghost.__signature__ = inspect.signature(mcp_ghost).replace(return_annotation="GhostResult[T]")  # type: ignore[attr-defined]  # unknown to typeshed
+_SIGNATURE = inspect.signature(mcp_ghost)
+_DEFAULTS = {name: it.default for name, it in _SIGNATURE.parameters.items()}
+_POSITIONAL = [name for name, it in _SIGNATURE.parameters.items() if it.kind is not it.KEYWORD_ONLY]
+run_ghost.__signature__ = _SIGNATURE.replace(return_annotation="GhostResult[T]")  # type: ignore[attr-defined]  # unknown to typeshed
 
 
 def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
@@ -237,11 +240,13 @@ run_sync = _sync(run_ghost)
 
 def _complete(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
     """The arguments of ``mcp_ghost()`` by name, and the defaults of the others."""
-    bound = inspect.signature(mcp_ghost).bind(*args, **kwargs)
-    if "provider" not in bound.arguments:
+    given = {**dict(zip(_POSITIONAL, args, strict=False)), **kwargs}
+    is_known = given.keys() <= _DEFAULTS.keys() and "server_config" in given
+    if not is_known or len(given) < len(args) + len(kwargs):
+        _SIGNATURE.bind(*args, **kwargs)  # a TypeError that names what is wrong
+    if "provider" not in given:
         raise TypeError("missing a required argument: 'provider'")
-    bound.apply_defaults()
-    return dict(bound.arguments)
+    return {**_DEFAULTS, **given}
 
 
 def _checked_prompt(user_prompt: object) -> str:

@@ -9,6 +9,7 @@ results, where ``"key": "item-1234567"`` is data.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -170,6 +171,7 @@ def secrets_in(fields: Mapping[str, Any]) -> set[str]:
     return found
 
 
+@functools.lru_cache(maxsize=1024)
 def names_a_secret(name: str) -> bool:
     """Whether a variable, header, flag or parameter of this name holds a secret.
 

@@ -270,19 +270,20 @@ def translated(entry: Mapping[str, Any]) -> Translated:
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     # Ours first: whoever has another one too meant that ("httpUrl" beside a "url" for SSE).
-    for name, given in sorted(_flat(entry).items(), key=lambda item: item[0] in KEYS):
-        key = KEYS.get(name) or Key(str(name))
+    flat = _flat(entry)
+    for name, given in {**{it: flat[it] for it in flat if it not in KEYS}, **flat}.items():
+        ours, read = KEYS.get(name, (str(name), None))
         # JSON has no place for comments, so people write "_comment", "//" and "$schema".
         says_nothing = name in _WITHOUT_EFFECT or str(name).startswith(("_", "$", "//"))
-        value = None if says_nothing else key.read(given)
+        value = None if says_nothing else read(given) if read else given
         if value is None:
             continue
-        if key.ours == "env" and isinstance(value, Mapping):
+        if ours == "env" and isinstance(value, Mapping):
             value = {variable: _plain(it) for variable, it in value.items() if it is not None}
-        before = fields.get(key.ours)
+        before = fields.get(ours)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
             value = {**before, **value}
-        fields[key.ours], names[key.ours] = value, name
+        fields[ours], names[ours] = value, name
     if entry.get("type") in _BUILT_IN or entry.get("source") in _BUILT_IN:
         fields["disabled"] = True
     return Translated(fields, names)

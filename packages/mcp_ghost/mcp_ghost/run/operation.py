@@ -8,7 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.errors import LLMError, LLMMalformedCallError
@@ -200,7 +200,7 @@ class Operation:
             _logger.warning("Server '%s' is not available: %s", server, account.words(error))
             await self._events.emit("server_failed", server=server, error=str(error))
         for known in account.servers if is_first else ():
-            told = asdict(known)
+            told = {**vars(known)}
             await self._events.emit("server_connected", server=told.pop("name"), **told)
         if is_first and toolbox.unmatched:
             _logger.warning(

@@ -50,9 +50,11 @@ _OWN_ADDRESS = re.compile("(?:MOVIE_|ZORKGPT_STORAGE_)DATABASE_URL|(?i:(?:https?
 
 
 def child_environment(
-    configured: Mapping[str, str] | None, inherit: bool | Sequence[str] = True
+    configured: Mapping[str, str] | None,
+    inherit: bool | Sequence[str] = True,
+    environ: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
-    """The system environment with ``configured`` on top.
+    """``environ`` with ``configured`` on top.
 
     All of it is inherited but what ``withheld`` names, or with False only ``NEEDED_BY_ALL``, or
     these and the names given.
@@ -60,21 +62,21 @@ def child_environment(
     found without an activated environment; a configured PATH is left as it is.
     """
     here = str(Path(sys.executable).parent)
-    path = os.pathsep.join([here, os.environ.get("PATH", os.defpath)])
-    every = os.environ.keys() - {*withheld()}
+    path = os.pathsep.join([here, environ.get("PATH", os.defpath)])
+    every = environ.keys() - {*withheld(environ)}
     names = every if inherit is True else {*NEEDED_BY_ALL, *(inherit or ())}
-    inherited = {name: value for name, value in os.environ.items() if name in names}
+    inherited = {name: value for name, value in environ.items() if name in names}
     return {**inherited, "PATH": path, **(configured or {})}
 
 
-def withheld() -> list[str]:
+def withheld(environ: Mapping[str, str] = os.environ) -> list[str]:
     """The variables that a server gets only if its entry names them: this program's own secrets.
 
     Of addresses of databases and proxies, these are the ones with a password.
     """
     return sorted(
         name
-        for name, value in os.environ.items()
+        for name, value in environ.items()
         if _OWN_KEY.fullmatch(name)
         or (_OWN_ADDRESS.fullmatch(name) and re.search(r"://[^/@]*:[^/@]+@", value))
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -62,8 +63,9 @@ class StdioLink:
     ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
         """Run the process for as long as the context; once ``ready`` it may end politely."""
         config = self._config.resolved(server=self._name)
-        self._environment = child_environment(config.env, config.inherit_env)
-        kept = [name for name in withheld() if name not in self._environment]
+        environ = dict(os.environ)  # which decodes each variable every time that it is asked
+        self._environment = child_environment(config.env, config.inherit_env, environ)
+        kept = [name for name in withheld(environ) if name not in self._environment]
         if kept and config.inherit_env is True:
             _say_once(", ".join(kept))
         command = [config.command or "", *config.args]
