@@ -50,6 +50,7 @@ PROGRAM = (
     "uvicorn",
     "uvicorn.protocols.http.auto",
     "uvicorn.lifespan.on",
+    "tests.support.first_uses",
 )
 """What our programs, a user's test of one, and a tool server built with the SDK need."""
 
@@ -94,13 +95,16 @@ def run(
     args: Sequence[str],
     warm: tuple[str, ...] = PROGRAM,
     patience: int = PATIENCE,
+    said: str | None = None,
     **options: Any,  # noqa: ANN401  those of Popen
 ) -> subprocess.CompletedProcess[str]:
-    """Run to the end; output and errors are captured."""
+    """Run to the end; output and errors are captured, and stdin is a pipe that brings ``said``."""
     pipe = subprocess.PIPE
+    if said is not None:
+        options["stdin"] = pipe
     with WarmPopen(args, warm=warm, stdout=pipe, stderr=pipe, **options) as process:
         try:
-            output, errors = process.communicate(timeout=patience)
+            output, errors = process.communicate(said, timeout=patience)
         finally:
             process.kill()
     return subprocess.CompletedProcess(args, process.returncode, output, errors)

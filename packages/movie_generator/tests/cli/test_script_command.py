@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,12 +24,13 @@ pytestmark = pytest.mark.mcp
 PAGE: dict[str, Any] = {"/": ("text/html", b"<title>Bridges</title><p>Bridges cross rivers.</p>")}
 
 
-def run(*flags: str, **variables: str) -> tuple[int, str, str]:
-    """Exit code, output, and what was shown."""
+def run(*flags: str, said: str | None = None, **variables: str) -> tuple[int, str, str]:
+    """Exit code, output, and what was shown; ``said`` comes through a pipe."""
     ours = ("MOVIE_", "MCP_CONFIG_PATH", "CONFIG_PATH", "OPENROUTER_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     done = warm.run(
         [sys.executable, "-m", "movie_generator", "script", *flags],
+        said=said,
         env={**kept, "PYTHONPATH": str(ROOT), "MOVIE_ALLOW_PRIVATE_URLS": "1", **variables},
     )
     assert "Traceback" not in done.stderr
@@ -95,8 +95,8 @@ def test_flags_beat_the_configuration_and_several_pages_make_one_script() -> Non
 
 
 def test_a_saved_page_is_read_from_a_file_or_a_pipe() -> None:
-    page = b'<title>Saved</title><p>Rivers part us. <img src="/a.png"></p>'
-    Path("page").write_bytes(page)
+    page = '<title>Saved</title><p>Rivers part us. <img src="/a.png"></p>'
+    Path("page").write_text(page)
     with ModelServer([script_reply()] * 2) as model:
         code, out, shown = run(
             "--html", "page", "https://pages.invalid/it", OPENROUTER_BASE_URL=model.base_url
@@ -104,15 +104,9 @@ def test_a_saved_page_is_read_from_a_file_or_a_pipe() -> None:
         assert code == 0, shown
         assert yaml.safe_load(out)["page"]["url"] == "https://pages.invalid/it"
         assert "https://pages.invalid/a.png" in model.requests[0].messages[1]["content"]
-        piped = subprocess.run(
-            [sys.executable, "-m", "movie_generator", "script", "--html", "-"],
-            input=page,
-            env={**os.environ, "OPENROUTER_BASE_URL": model.base_url},
-            capture_output=True,
-            timeout=60,
-        )
-    assert piped.returncode == 0, piped.stderr
-    assert b"Rivers part us." in piped.stdout
+        code, out, shown = run("--html", "-", said=page, OPENROUTER_BASE_URL=model.base_url)
+    assert code == 0, shown
+    assert "Rivers part us." in out
 
 
 def test_flags_that_cannot_be_used_are_wrong_use() -> None:
