@@ -324,6 +324,8 @@ def test_ctrl_c_while_the_model_thinks_ends_the_turn_at_once(journal: Journal) -
     assert not any(map(is_running, journal.starts))
 
 
+# Wherever the second arrives, asyncio may lose what it was doing: the closing of a pipe, too.
+@pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning")
 @pytest.mark.parametrize("seconds", [0.02, 0.3])
 @pytest.mark.parametrize("during", ["start", "call", "thought"])
 def test_ctrl_c_pressed_twice_ends_the_turn_and_closing_leaves_no_process(
@@ -362,6 +364,8 @@ def test_ctrl_c_pressed_twice_ends_the_turn_and_closing_leaves_no_process(
     player.client.close()
     assert len(journal.starts) == 1
     assert not any(map(is_running, journal.starts))
+    del player
+    gc.collect()  # else a later test would hear of the pipe
 
 
 def test_closing_in_the_middle_of_a_call_ends_the_turn_and_leaves_no_process(
