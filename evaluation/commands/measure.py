@@ -11,7 +11,7 @@ from mcp_ghost.cli.arguments import Parser, add_trust
 from mcp_ghost.cli.program import DONE
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
-from terminal.resume import find_episode
+from terminal.resume import recorded_episode
 
 _EPILOG = """\
 exit code: 0 measured; 2 wrong usage, no such episode, or no achievements for
@@ -39,22 +39,21 @@ def parser() -> Parser:
 
 def run(flags: argparse.Namespace) -> int:
     """Show what an episode earned; returns the exit code."""
-    place = find_episode(flags.episode, GameConfiguration.at_hand(None).workdir)
-    folder = Path(place.workdir, "episodes", place.name)
+    folder = recorded_episode(flags.episode, GameConfiguration.at_hand(None).workdir)
     start = EpisodeFigures.read(folder).start
     file: Path | None = flags.achievements
     if start and not file:
         file = at_hand(start.story_sha256, Path(start.story_path))
     if file is None:
         raise ConfigurationError(
-            f"There are no achievements for the story of {place.name}: make some with "
+            f"There are no achievements for the story of {folder.name}: make some with "
             "scripts/story/make_achievements.py, or name a file with --achievements."
         )
     figures = EpisodeFigures.read(folder, Achievements.read(file))
     earned = figures.earned
     rows = [[it.name, str(earned.get(it.name, NONE))] for it in figures.achievements]
     show(
-        [Table(f"Achievements in {place.name}", ["achievement", "turn"], rows)],
+        [Table(f"Achievements in {folder.name}", ["achievement", "turn"], rows)],
         f"{len(earned)} of {len(rows)} earned in {figures.turns} turns "
         f"({figures.progress_at(figures.turns) or 0:.0f}%), by {file}.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -131,6 +132,8 @@ def test_they_are_made_from_a_walkthrough_which_earns_all_and_an_old_log_is_meas
         assert main(["measure", str(folder), "--achievements", "mine.tsv"]) == 0
         count = len(achievements.all)
         assert f"{count} of {count} earned in 40 turns (100%)" in capsys.readouterr().out
+        shutil.copytree(folder, "sent by somebody")  # wherever a log lies
+        assert main(["measure", "./sent by somebody", "--achievements", "mine.tsv"]) == 0
     for folder in make_achievements.played(Path(path), "random", 7, 20):
         assert len(make_achievements.earned(folder, achievements.all)) <= 1
         assert main(["measure", str(folder)]) == 0  # by those that come with the program
