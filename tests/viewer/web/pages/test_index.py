@@ -290,6 +290,7 @@ def test_on_a_telephone_nothing_is_wider_than_the_screen(browser: Browser, addre
         expect(page.get_by_text("The Weatherworks · default · seed")).to_be_visible()
         page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
         assert page.locator(".transcript").evaluate("it => it.clientHeight") > 150
+        assert page.evaluate("document.documentElement.scrollHeight") == PHONE["width"]
 
 
 def test_every_control_has_a_name_and_every_page_its_landmarks(window: Page, address: str) -> None:
