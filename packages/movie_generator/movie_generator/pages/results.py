@@ -24,10 +24,16 @@ _TEXTS = """
     output response resource data page pages document documents items
 """.split()  # noqa: SIM905  a list would take 25 lines
 _ADDRESSES = ("url", "sourceURL", "source_url", "loadedUrl", "link")
-_STATUSES = ("statusCode", "status_code", "httpStatusCode", "original_status", "status", "code")
-_ERRORS = ("error", "error_message", "errorMessage", "warning", "message")
-_ABOUT = ("metadata", "crawl", "error")
-_NOTHING = ("undefined", "null", "none", "true", "false", "[object object]")
+_STATUSES = """
+    statusCode status_code httpStatusCode http_status httpStatus pageStatusCode responseStatus
+    original_status status code
+""".split()  # noqa: SIM905  a list would take 10 lines
+_ERRORS = ("error", "error_message", "errorMessage", "err", "warning", "message", "detail")
+_UNDONE = ("queued", "pending", "running", "processing")
+_JOBS = ("success", "jobId", "job_id", "taskId", "task_id")
+"""What tells of work on a page that is not done, where nothing tells of the page."""
+_ABOUT = ("metadata", "crawl", "error", "response")
+_NOTHING = ("undefined", "null", "none", "true", "false", "timeout", "[object object]")
 """What a program prints where it has nothing."""
 _LONGEST_NOTICE = 700
 """Characters; what is longer is a page, whatever words it begins with."""
@@ -35,15 +41,17 @@ _LONGEST_LEAD = 100
 """Of words such as "Here is the page:" beside the page."""
 _STATUS = r"\b[45]\d\d\b"
 _NOTICE = re.compile(
-    rf"\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}{_STATUS}"
-    rf"|\W*(?:erreur )?{_STATUS}\W{{0,4}}(?:$|(?:client |server |http )?error|(?:page )?not found"
+    r"(?:\W*result\s)?"
+    rf"(?:\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}{_STATUS}"
+    rf"|\W*(?:erreur )?{_STATUS}\W{{0,4}}(?:$|(?:client |server |http )?error\b|(?:page )?not found"
+    r"|(?:this|the|cette|diese) (?:page|seite)\b"
     r"|forbidden"
     r"|unauthori[sz]ed|bad (?:request|gateway)|internal server|service|gateway|too many|gone\b"
     r"|access denied)"
     r"|\W*(?:[\w.]*error|[\w.]*exception|traceback[^:\n]*)\W*:|\W*(?:page\.goto: )?net::ERR"
     r"|\W*E(?:CONN|NOTFOUND|TIMEDOUT)"
     r"|(?:\W*\w{1,8}!)?[^.!?\n]{0,40}\b(?:page|site|url|seite|article)(?: you[^.!?\n]{0,40})?"
-    r"(?: was| is| could| can)? ?(?:not|n?\Wt|nicht)(?: be)?"
+    r"(?: was| is| could| can| wurde| konnte)? ?(?:not|n?\Wt|nicht)(?: be)?"
     r" (?:found|gefunden)\s*(?:$|[.!:\n])"
     r"|\W*(?:this |the )?(?:page|site|url) (?:you[^.!?\n]{0,40})?(?:does|do)"
     r"(?: not|n\Wt) exist\b"
@@ -51,22 +59,40 @@ _NOTICE = re.compile(
     r"|unauthori[sz]ed\W"
     r"|rate limit exceeded|you (?:have been|are being) (?:blocked|rate limited)"
     r"|you have run out of credits|too many requests|service unavailable|bad gateway"
+    r"|insufficient credits|invalid api[ -]?key|unknown tool\b|not authenticated"
+    r"|(?:you have )?exceeded your\b|[^.!?\n]{0,30}\breturned no [^.!?\n]{0,12}content"
+    r"|[^.!?\n]{0,20}\bjob (?:was )?started\b|the sites robots\.txt\b"
     r"|gateway time-?out|(?:the )?(?:site's )?robots\.txt\b|no content (?:found|available)"
     r"|(?:sign|log) in to (?:continue|your account))"
     r"|[^.!?\n]{0,40}\b(?:page introuvable|page non trouvée|página no (?:encontrada|existe)"
     r"|página não encontrada|pagina non trovata|pagina niet gevonden|страница не найдена)\b"
+    r"|(?=[^.!?\n]{0,60}\b(?:page|pagina|página|seite|stron[aęy]|sidan|siden|sivua|страниц\w+)\b)"
+    r"[^.!?\n]{0,60}\b(?:n\We(?:xiste|st) (?:pas|plus)|no existe|não existe|non esiste|bestaat niet"
+    r"|existiert nicht|nie istnieje|nie znaleziono|kunde inte hittas|hittades inte|ikke fun[nd]et"
+    r"|ei löydy|не существует)\b"
     r"|.{0,40}(?:ページ[がは]?(?:見つかりません|存在しません)|お探しのページ|页面(?:不存在|未找到)"
-    r"|頁面不存在|페이지를 찾을 수 없)",
+    r"|頁面不存在|페이지를 찾을 수 없))"
+    r"|.{0,100}(?:\bHTTPS?ConnectionPool\(|\bmax retries exceeded\b|\bcould not resolve host\b"
+    r"|\bno such host\b|\bCERTIFICATE_VERIFY_FAILED\b|\bnet::ERR_)",
     re.IGNORECASE,
+)
+_SWITCHED_ON = (
+    r"(?:aktivier\w+|einschalten|activez|activer|activar?|ativ(?:e|ar)|attivar?e?|abilit\w+"
+    r"|habilit\w+|включ\w+|włącz\w*|schakel\w*|zapněte|aktivera?)"
 )
 _SHELL = re.compile(
     r"\W*(?:just a moment\b|attention required|checking (?:if|your browser)"
     r"|(?:please )?verify(?:ing)?\b.{0,30}\b(?:human|robot)\b|are you a (?:human|robot)\b"
-    r"|please wait\b.{0,60}|loading\W*$"
+    r"|please wait\b.{0,60}|loading\W*$|(?:読み込み中|加载中|加載中|로딩 중)\W*$|we use cookies\b"
     r"|(?:please )?(?:(?:solve|complete) the captcha|(?:enable|turn on) (?:javascript|cookies))\b)"
-    r"|.{0,200}?(?:\b(?:enable|turn on|activate) javascript\b"
+    r"|.{0,200}?(?:\b(?:enable|turn on|activate) (?:javascript|js)\b"
+    r"|\b(?:checking if the site connection is secure|verify (?:that )?you are (?:a )?human"
+    r"|press (?:&|and) hold)\b"
+    rf"|\b{_SWITCHED_ON}\b.{{0,25}}\bjavascript|\bjavascript\b.{{0,30}}\b{_SWITCHED_ON}\b"
+    r"|javascript ?を?\s?(?:有効|启用|啟用|사용)|(?:启用|啟用|开启) ?javascript"
     r"|\bjavascript (?:is|(?:must|has to|needs to) be) (?:\w+ )?(?:disabled|enabled|required|off)\b"
-    r"|\b(?:requires|needs) javascript\s*(?:$|[.!\n]|(?:to be |is )?(?:enabled|turned)))",
+    r"|\b(?:requires|needs) javascript\s*(?:$|[.!\n]|(?:to be |is )?(?:enabled|turned)"
+    r"|to (?:function|work|run)))",
     re.IGNORECASE | re.DOTALL,
 )
 """What a browser shows until it has run a page's scripts."""
@@ -80,11 +106,20 @@ _FAILED = re.compile(
 )
 _OF_NETWORK = re.compile(
     rf"{_STATUS}|https?:|\b(?:fetch\w*|load\w*|retriev\w*|access\w*|navigat\w*|scrap\w*|crawl\w*|"
-    r"connect\w*|request\w*|extract\w*|open\w* (?:the |this )?page|url|website|timeout|network|"
+    r"connect\w*|request\w*|extract\w*|open\w* (?:the |this )?page|url|website|network|\d ?ms|"
     r"proxy|dns|captcha|cloudflare)\b|net::ERR|ECONN|ENOTFOUND",
     re.IGNORECASE,
 )
-_JINA_WARNING = re.compile(r"^Warning: (Target URL returned error[^\n]*)", re.MULTILINE)
+_OF_IMAGE = re.compile(
+    r"\W*(?:(?:here is|took|saved) )?(?:a |the )?(?:full[- ]page )?(?:screenshot|image|picture)\b"
+    r".{0,80}",
+    re.IGNORECASE,
+)
+"""What leads to an image beside it."""
+_JINA_WARNING = re.compile(
+    r"^Warning: ((?:Target URL returned error|This page maybe requiring CAPTCHA)[^\n]*)",
+    re.MULTILINE,
+)
 _SAVED = re.compile(
     r"\b(?:saved|written|wrote|stored|exported|downloaded|dumped|output|too large|exceeds?|"
     r"available|snapshot|full (?:text|content|result))\b",
@@ -97,7 +132,15 @@ _PATH = re.compile(
 _FEW = 2
 """Characters that no tool reads are on many pages that can be read."""
 _UNREAD = "\N{REPLACEMENT CHARACTER}"
-_ENCODINGS = {"latin-1": 2, "cp1252": 2, "cp1251": 4, "cp932": 6, "gb18030": 6, "cp949": 6}
+_ENCODINGS = {
+    "latin-1": 2,
+    "cp1252": 2,
+    "cp1251": 4,
+    "cp932": 6,
+    "gb18030": 6,
+    "cp949": 6,
+    "cp850": 4,
+}
 """As which programs take UTF-8 if nobody tells them better; and how many characters show it."""
 
 
@@ -143,14 +186,20 @@ def fault(value: object, text: str, address: str = "") -> str:
             return f"the page answered {status}" + (f" ({reason})" if reason else "")
     for found, reason in objects:
         failed = any(found.get(key) is False for key in ("success", "ok"))
-        failed = failed or str(found.get("status")).lower() in ("error", "failed", "failure")
+        failed = failed or any(found.get(key) is True for key in ("isError", "is_error"))
+        state = str(found.get("status")).lower()
+        failed = failed or state in ("error", "failed", "failure")
+        unknown = found is value and not found.keys() & {*_TEXTS} and any(map(found.get, _JOBS))
+        failed = failed or ((unknown or state in _UNDONE) and len(text) < _LONGEST_NOTICE)
         told = bool(reason) and reason not in (found.get("message"), found.get("warning"))
         if failed or (told and len(text) < _LONGEST_NOTICE):
             return f"the tool failed: {reason or said or 'it does not say why'}"
     if warning := _JINA_WARNING.search(text[:2000]):
         return f"the tool failed: {warning[1]}"
+    if media_in(value) and (not text.strip() or _OF_IMAGE.fullmatch(text)):
+        return "it is an image or a sound, without any text"
     if not text.strip():
-        return "it is an image or a sound, without any text" if media_in(value) else ""
+        return ""
     if is_garbled(text):
         return "its characters were read in a wrong encoding"
     if _DATA.fullmatch(text.strip()) or text.startswith("%PDF-"):
@@ -179,6 +228,9 @@ def is_shell(text: str) -> bool:
 
 def mended(text: str) -> str:
     """``text``, as UTF-8 if it was taken for something else throughout."""
+    if "\x1b$" in text:
+        with suppress(UnicodeError):
+            return text.encode("latin-1").decode("iso2022_jp")
     beyond = len(text) - len(text.encode("ascii", "ignore"))
     for encoding, fewest in _ENCODINGS.items():
         with suppress(UnicodeError):
@@ -214,7 +266,10 @@ def _json(text: str) -> object:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        try:  # a value on each line
+            found = [json.loads(it) for it in text.split("\n") if it.strip()]
+        except (ValueError, RecursionError):
+            return None
     return None if isinstance(found, str) and _json(found) is None else found
 
 
@@ -254,8 +309,8 @@ def _parsed(entries: list[Any]) -> list[Any]:
 
 def _status(value: object) -> int:
     """A status of HTTP that means a failure, else 0."""
-    text = str(value)
-    return int(text) if re.fullmatch(r"[45]\d\d", text) and not isinstance(value, bool) else 0
+    status = re.fullmatch(r"([45]\d\d)(?: [A-Z].{0,40})?", str(value))
+    return int(status[1]) if status and not isinstance(value, bool) else 0
 
 
 def _is_at(value: object, address: str) -> bool:
