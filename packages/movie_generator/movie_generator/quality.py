@@ -21,7 +21,8 @@ _OFTEN, _LARGE_SHARE = 3, 3
 _MARKUP = re.compile(
     r"\*\*|(?<!\w)__\w|(?<![\w*])\*[^\s*][^*\n]*\*(?![\w*])|`|!?\[[^\]\n]*\]\([^)\n]*\)"
     r"|^[ ]{0,3}(?:#{1,6}|[-+*•>])[ ]+\S|\n[ ]{0,3}\d{1,2}[.)][ ]|\|[^|\n]*\|"
-    r"|</?[a-z][^>\n]{0,80}>",
+    r"|</?[a-z][^>\n]{0,80}>|~~|(?<!\w)_[^\W_][^_\n]*_(?!\w)|&(?:[a-z]{2,8}|#\d{2,5});|\\[nrtu\"]"
+    r"|\[(?:\^?\d{1,3}|(?:source|citation|quelle)[^\]\n]*)\]|【\d[^】\n]*】|\$[^$\s][^$\n]*\^[^$\n]*\$",
     re.MULTILINE,
 )
 _ADDRESS = re.compile(
@@ -29,8 +30,9 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _PLACEHOLDER = re.compile(
-    r"\W*(?:string|(?:section )?title|section|text|narration(?: text)?|reading|description|to ?do"
-    r"|tbd|lorem ipsum.*)?\W*\d{0,2}\W*|\[[^\]]*\]|<[^>]*>|\{[^}]*\}",
+    r"\W*(?:string|(?:(?:section|your) )?title|section|(?:your )?text(?: here)?|narration(?: text)?"
+    r"|reading|description|to ?do|n/?a|none|null|tbd"
+    r"|lorem ipsum.*)?\W*\d{0,2}\W*|\[[^\]]*\]|<[^>]*>|\{[^}]*\}",
     re.IGNORECASE,
 )
 _NOT_SAID = re.compile(
@@ -38,13 +40,15 @@ _NOT_SAID = re.compile(
     r"|^(?:narrator|narration|host|speaker|voice ?over|sprecher(?:in)?|erzähler(?:in)?|narrateur"
     r"|narratrice|narrador(?:a)?|ナレーター|ナレーション|話者)(?: \w{1,2})?\s?"
     r"[:\N{FULLWIDTH COLON}]"
-    r"|(?:\s#\w+){2,}\s*$|(?:[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?\s*){2,}",
+    r"|^(?:(?:scene|szene|scène|slide|folie|shot) ?\d{0,2}|image|sfx|music|cut to|fade \w{2,3})\s?:"
+    r"|^(?:\[\d?\d:\d\d(?::\d\d)?\]|00:\d\d\b)|\b(\w+)(?:\W+\1\b){5}"
+    r"|(?:(?:^|\s)#\w+){2,}\s*$|(?:[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?\s*){2,}",
     re.IGNORECASE,
 )
-"""Stage directions, who speaks, hashtags, pictures."""
+"""Stage directions, who speaks and when, hashtags, pictures, a word again and again."""
 _REFUSAL = re.compile(
     r"(?:i\W?m sorry|i apologi[sz]e|sorry)[,.]? (?:but )?i (?:can|am un)|as an ai\b"
-    r"|i (?:can|could)(?:not|n\Wt) (?:access|help|assist|provide)",
+    r"|i(?: can| could|(?: a|\W)m (?:un|not )able to)(?:not|n\Wt)? (?:access|help|assist|provide)",
     re.IGNORECASE,
 )
 _LEAST_READ = 0.6
