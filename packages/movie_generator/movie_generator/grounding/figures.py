@@ -27,10 +27,7 @@ _ROMAN_VALUES = {
         "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII".split(), 1
     )
 }
-_OF_TALK = frozenset(
-    "thing way point question reason word side step idea part example fact lesson answer choice"
-    " sentence minute second moment".split()
-)
+_OF_TALK = frozenset(WORDS["names"]["talk"].split())
 _PATTERNS = patterns("figures")
 _EVERY = _PATTERNS["every"]
 _PERIODS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["periods"].items()}

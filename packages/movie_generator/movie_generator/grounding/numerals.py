@@ -53,6 +53,9 @@ _KANJI_SCALES = {"十": 10, "百": 100, "千": 1000}
 _KANJI_MYRIADS = {"万": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
 _KANJI = _PATTERNS["kanji"]
 _COUNTERS = _PATTERNS["counters"]
+_TENTHS = re.compile(r"(\d)割(?:(\d)分)?")
+_PART_OF = re.compile(r"(?<!\d)([2-9二三四五六七八九十]|10)分の([\d一二三四五六七八九])(?!\d)")
+_SCALED_HALF = re.compile(r"(\d)0(0{5}|0{8}) (?:et demie?|y medi[oa]|e mei[oa]|e mezz[oa])\b")
 
 
 _SAYINGS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["sayings"].items()}
@@ -63,7 +66,9 @@ def in_digits(text: str, language: str) -> str:
     if sayings := _SAYINGS.get(language):
         text = sayings.sub("~", text)
     if language in ("ja", "zh"):
-        return _KANJI.sub(lambda found: _kanji(found, text), text)
+        text = _PART_OF.sub(_part_of, text)
+        digits = _KANJI.sub(lambda found: _kanji(found, text), text)
+        return _TENTHS.sub(lambda it: f"{it[1]}{it[2] or 0}%", digits)
     if language not in _KNOWN:
         return text
     text = _ROMAN_CENTURY.sub(_century, _PER_CENT.sub("%", text))
@@ -73,6 +78,7 @@ def in_digits(text: str, language: str) -> str:
         text = _HALF.sub("0.5 ", _DOZEN.sub(_dozens, _DECADE.sub(_decade, text)))
         text = _FRACTION.sub(_share, text)
     digits = _spelled(text, language)
+    digits = _SCALED_HALF.sub(r"\g<1>5\2", digits)
     digits = _WITH_HALF.sub(_with_part, digits)
     digits = _ONE.sub(r"1.\2 \1", digits)
     digits = _PRICE.sub(lambda it: f"{it[1]}.{it[3] or it[4]} {it[2]}", digits)
@@ -214,6 +220,12 @@ def _share(found: re.Match[str]) -> str:
     if not means_share or (name != "half" and not count):
         return found[0]
     return f"{100 * _COUNT.get(count, 1) / _PART[name]:.6g}%"
+
+
+def _part_of(found: re.Match[str]) -> str:
+    """``三分の一`` as a share."""
+    whole, part = (kanji_value(it) or 1 for it in found.groups())
+    return f"{100 * part / whole:.6g}%"
 
 
 def _kanji(found: re.Match[str], text: str) -> str:

@@ -55,7 +55,7 @@ _CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])")
 _COMPOUND = _PATTERNS["compound"]
 _JOINT = re.compile(r" (?:de |d'|di |do |da )")
 """Between a scale and what it counts: 5 millones de euros, 5 millions d'euros."""
-_BETWEEN = re.compile(r"[ -]([a-zà-ÿ]{3,})(?=[ -][^\W\d_])")
+_BETWEEN = re.compile(r"[ -]([A-Za-zà-ÿ]{3,})(?=[ -][^\W\d_])")
 """A word between a number and its unit: 31 lane miles, 4 whole minutes."""
 BELOW, OPEN, ABOVE = -1, 0, 1
 """Where a number lies, as seen from zero. A dash before it may be a minus; it may also join a

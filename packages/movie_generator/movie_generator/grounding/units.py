@@ -24,7 +24,7 @@ _CURRENCIES = (
     "THB TWD UAH UGX UYU VND TZS"
 ).split()
 _LOCAL_SIGN = re.compile(
-    r"(?<![\w$-])(Rs|RM|Rp|[KUT]S?h|[KUT]Sh|GH₵|R\$|NT\$|S\$|HK\$|S/"
+    r"(?<![\w$-])(Rs|RM|Rp|[KUT]S?h|[KUT]Sh|GH₵|R\$|NT\$|MX\$|S\$|HK\$|S/|zł"
     r"|[QRN](?=\d{2,}(?:[.,]\d{3})*(?![\w-])|\d[\d.,]* ?(?:k|m|mn|bn|thousand|million|billion)\b))"
     r"\.?\s?(?=\d)|([₦฿₱₪₫₴₵৳₺])\s?(?=\d)"
 )

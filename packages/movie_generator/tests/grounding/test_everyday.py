@@ -27,6 +27,7 @@ PT = (
     " A notícia foi publicada pelo jornal e é a mais lida da semana, como disse o banco do país "
     "quando se perguntou por outros, e não foi."
 )
+LIBRARY = "図書館の利用者の30%が若い人で、3分の1は町の人だ。1990年代の本は2kgある。" * 4
 REPORT = (
     "The company said that its sales had grown in the third quarter, and that it was good for many "
     "people in the town and for the others who were there. The profit was 28 million dollars."
@@ -66,6 +67,19 @@ def reasons(page: str, sentence: str, language: str) -> list[str]:
         (f"Es braucht OS X 10.10 und mehr.{DE}", "Es braucht mindestens OS X 10.10.", "de"),
         (f"Es gilt ab Version 3.11.{DE}", "Es gilt erst ab Version 3.11.", "de"),
         (f"Glass threw for three goals and ran for another.{EN}", "Glass ran for a fourth.", "en"),
+        (f"It cost 5 kr.{EN}", "It cost five kroner.", "en"),
+        (f"It cost 30 zł.{EN}", "It cost 30 zloty.", "en"),
+        (f"It cost MX$40.{EN}", "It cost 40 pesos.", "en"),
+        (f"It cost NT$900.{EN}", "It cost 900 Taiwan dollars.", "en"),
+        (f"It holds 20 metric tons.{EN}", "It holds 20 tons.", "en"),
+        (f"It covers 12 sq km.{EN}", "It covers 12 square kilometers.", "en"),
+        (f"Der 75-Jährige kam.{DE}", "Er ist 75 Jahre alt.", "de"),
+        (f"Il coûte 3,5 millions d'euros.{FR}", "Il coûte trois millions et demi d'euros.", "fr"),
+        (f"À 20h30, il arrive.{FR}", "À vingt heures trente, il arrive.", "fr"),
+        (f"Cuesta 3,5 millones.{ES}", "Cuesta tres millones y medio.", "es"),
+        (f"Custa 3,5 milhões.{PT}", "Custa três milhões e meio.", "pt"),
+        (LIBRARY, "三割が若い人で、三分の一は町の人です。", "ja"),
+        (LIBRARY, "本は二キロで、90年代のものです。", "ja"),
         (f"In 2020 the tour stops on July 22.{EN}", "It stops on July 22, 2020.", "en"),
         (f"Abrió en marzo, un lunes.{ES}", "It opened in March, on a Monday.", "en"),
         (f"It opened in March, on a Monday.{EN}", "Abrió en marzo, un lunes.", "es"),
@@ -115,6 +129,9 @@ def test_what_a_page_says_in_its_own_way_is_not_refused(
         ),
         (f"Glass threw for three goals and ran for another.{EN}", "Glass threw five goals.", "en"),
         (f"Eine Option für fünf weitere Jahre.{DE}", "Sechs Jahre kommen dazu.", "de"),
+        (f"Il coûte 3,5 millions d'euros.{FR}", "Il coûte deux millions et demi d'euros.", "fr"),
+        (LIBRARY, "四割が若い人です。", "ja"),
+        (LIBRARY, "二分の一は町の人です。", "ja"),
         (REPORT, "3人の社長がいます。", "ja"),
         (REPORT, "第2四半期の利益は2800万ドルでした。", "ja"),
         (REPORT, "利益は2900万ドルでした。", "ja"),
@@ -135,7 +152,8 @@ def test_what_a_page_does_not_say_is_refused_all_the_same(
     "二度と起きないように。 億万長者になりました。 もう一つの理由です。 一番大切なことです。 第一に、大切です。 "
     "三点にまとめます。 千差万別です。 万が一に備えて。 四季を楽しむ。 一石二鳥です。 お二人とも喜びました。 "
     "2点目です。 ここで3つ紹介します。 1つずつ見ましょう。 一人ひとりが大切です。 数千人が来ました。 "
-    "何百人もの人がいます。 四半期の利益です。 七転び八起きです。".split(),
+    "何百人もの人がいます。 四半期の利益です。 七転び八起きです。 十中八九そうです。 三日月が見えます。 "
+    "次の3点を覚えてください。 3分で学びましょう。 二度目の挑戦です。".split(),
 )
 def test_what_every_japanese_script_says_is_no_figure(sentence: str) -> None:
     assert reasons(REPORT, sentence, "ja") == []
@@ -193,3 +211,19 @@ def test_a_quotation_is_given_to_who_is_named_beside_it(
         language
     ]
     assert (reasons(QUOTING + of_language, sentence, language) == []) is stands
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language"),
+    [
+        ("Here are five takeaways.", "en"),
+        ("Half the battle, in the second half, was won.", "en"),
+        ("In the next two minutes, we look at it.", "en"),
+        ("Drei Punkte sind wichtig.", "de"),
+        ("Tres cosas importantes.", "es"),
+        ("Três pontos.", "pt"),
+        ("Tre punti.", "it"),
+    ],
+)
+def test_what_every_script_says_is_no_figure(sentence: str, language: str) -> None:
+    assert reasons(REPORT, sentence, language) == []
