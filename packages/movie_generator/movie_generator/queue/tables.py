@@ -84,7 +84,8 @@ STEPS = Table(
 
 def url_key(url: str) -> str:
     """The same for every way to write an address; of one length, so that it can be indexed."""
-    plain = url.strip()
+    plain = re.sub(r"[\t\r\n]", "", url.strip())  # as browsers do
+    plain = re.sub(r"^[A-Za-z]+:", lambda it: it[0].lower(), plain)
     with suppress(ValueError, httpx2.InvalidURL):  # what is not an address has one spelling
         read = httpx2.URL(plain)  # which knows default ports and international names
         path, _, query = read.raw_path.decode("ascii").partition("?")

@@ -346,6 +346,7 @@ def test_a_file_that_cannot_be_written_is_called_that(tmp_path: Path) -> None:
     [
         "https://bücher.example/straße/a~b?q=ä#part",
         "HTTPS://BÜCHER.example/stra%C3%9Fe/a~b?q=ä",
+        "HTTPS://bücher.example:443/stra%C3%9Fe/a~b\t?q=ä",
         "https://xn--bcher-kva.example/stra%c3%9fe/%61%7Eb?q=%C3%A4",
         "https://bücher.example:443/straße/a~b?q=ä",
         "https://bücher.example./straße/x/../a~b?q=ä",
