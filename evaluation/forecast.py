@@ -12,6 +12,7 @@ from mcp_ghost.text import counted, one_line
 from session.game_state import EndReason
 from session.playing import GUEST, REPEATS_ITSELF, USES_MODEL
 
+_FAILED = (EndReason.ENGINE_FAILED, EndReason.LLM_UNAVAILABLE)
 _LONG_SECONDS = 600
 """If it may take longer than this, somebody at a terminal is asked first."""
 _TURN_SECONDS = {"embedded": 3.1, "model": 5.0, "none": 0.05}
@@ -27,7 +28,7 @@ def worthwhile(
     for line in lines:
         cell = line[0]
         played = EpisodeFigures.read(plan.folder(cell))
-        failed, player = played.end_reason == EndReason.ENGINE_FAILED, plan.variant(cell).player
+        failed, player = played.end_reason in _FAILED, plan.variant(cell).player
         if failed and player in REPEATS_ITSELF:
             console.print(
                 Text(

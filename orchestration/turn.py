@@ -77,7 +77,7 @@ class TurnPlayer:
             try:
                 response = self.game.step(decision.action)
             except InvalidCommandError as error:
-                failure = f"The model's command '{decision.action}' cannot be played: {error}"
+                failure = f"The command '{decision.action}' cannot be played: {error}"
             except EngineStoppedError as error:
                 failure, of_the_game = str(error), True
             except (EngineError, StoryFormatError) as error:

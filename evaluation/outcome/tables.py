@@ -19,7 +19,7 @@ _ENDINGS = {
     "game_over": "Game over",
     "stalled": "Stalled",
     "max_turns": "Turn limit",
-    "llm_unavailable": "Model unavailable",
+    "llm_unavailable": "No usable answer",
     "engine_failed": "Game failed",
     "engine_refused": "Game refused commands",
     "aborted": "Stopped",

@@ -116,7 +116,7 @@ def test_a_model_that_fails_is_an_end_reason_and_can_be_made_good(
     failed = evaluation.run("--seeds", "1,2")
     assert failed.returncode == 1
     assert evaluation.results["variants"][0]["end_reasons"] == {"llm_unavailable": 2}
-    assert "2 Model unavailable" in (evaluation.out / "results.md").read_text()
+    assert "2 No usable answer" in (evaluation.out / "results.md").read_text()
     model.failing = False
     assert evaluation.run("--seeds", "1,2", "--turns", "3").returncode == 0
     (whole,) = evaluation.results["variants"]

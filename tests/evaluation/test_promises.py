@@ -69,7 +69,9 @@ def test_a_model_that_is_not_there_is_refused_with_advice(
     ("player", "reason", "again"),
     [
         ("random", "engine_failed", False),
+        ("walkthrough", "llm_unavailable", False),
         ("model", "engine_failed", True),
+        ("model", "llm_unavailable", True),
         ("random", "aborted", True),
     ],
 )
