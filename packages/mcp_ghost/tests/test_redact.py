@@ -8,7 +8,7 @@ import random
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcp_ghost import redact as redact_module
@@ -87,6 +87,7 @@ FORMATS = redact_module._TOKENS | redact_module._OTHER_FORMATS
 
 
 @pytest.mark.parametrize("form", FORMATS)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_whatever_has_a_form_has_one_of_its_signs(form: str, data: st.DataObject) -> None:
     plain = re.sub(r"([+*?}])\+", r"\1", form)  # Hypothesis does not know possessive quantifiers

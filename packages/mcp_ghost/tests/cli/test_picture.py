@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_ghost.cli.picture import lines, picture, word
@@ -107,8 +107,10 @@ def test_ten_thousand_hostile_calls_can_be_told_from_their_pictures() -> None:
         )
 
 
-@settings(max_examples=50)
-@given(st.dictionaries(st.text(), st.recursive(st.text() | st.none() | st.booleans(), st.lists)))
+VALUES = st.text() | st.none() | st.booleans()
+
+
+@given(st.dictionaries(st.text(), st.recursive(VALUES, st.lists, max_leaves=10), max_size=5))
 def test_any_call_can_be_told_from_its_picture(call: dict[str, Any]) -> None:
     assert read(picture(call)) == call
 
