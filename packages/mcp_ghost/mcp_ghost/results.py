@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
@@ -174,6 +173,14 @@ def jsonable(value: object, depth: int = 0) -> JSON:
     return jsonable(str(value))
 
 
+def parsed(text: str | bytes, other: object = None) -> Any:  # noqa: ANN401  any JSON
+    """The value that ``text`` is the JSON of, or ``other``, also where it is nested too deeply."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return other
+
+
 def strict_json(text: str) -> Any:  # noqa: ANN401  any JSON
     """The value of ``text``; raises a ValueError also for NaN and Infinity, which JSON lacks."""
     return json.loads(text, parse_constant=_refused)
@@ -204,8 +211,7 @@ def _content(blocks: list[object], structured: object) -> object:
         return rendered or ""
     (only,) = rendered
     if isinstance(only, str) and only.lstrip().startswith(("{", "[")):
-        with suppress(ValueError, RecursionError):
-            return json.loads(only)
+        return parsed(only, only)
     return only
 
 
@@ -252,10 +258,7 @@ def _comparable(value: object) -> str:
 def _read(text: str) -> object:
     """The value that ``text`` is the JSON of, also in a code fence; else ``text``."""
     fenced = _FENCE.fullmatch(text.strip())
-    try:
-        return json.loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError):
-        return text
+    return parsed(fenced[1] if fenced else text, text)
 
 
 def _block(block: object) -> object:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
+
+from mcp_ghost.results import parsed
 
 _FENCE = re.compile(r"```[\w-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 # Hermes and Qwen: <tool_call>; Llama: <function=...> and <|python_tag|>; Mistral: [TOOL_CALLS];
@@ -79,9 +80,7 @@ def is_spoken_call(text: str, tools: Collection[str]) -> bool:
 
 
 def _is_call(said: str, names: Collection[str], *, is_all: bool) -> bool:
-    try:
-        value = json.loads(said)
-    except (ValueError, RecursionError):
+    if (value := parsed(said)) is None:
         broken, python = _BROKEN.match(said), _PYTHON.fullmatch(said)
         return bool(
             (broken and _is_one(broken[1], names, bare=True))

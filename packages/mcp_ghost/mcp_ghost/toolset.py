@@ -12,7 +12,7 @@ from typing import Any, Self, TypeAlias
 
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.messages import ToolSchema
-from mcp_ghost.results import ToolCallResult
+from mcp_ghost.results import ToolCallResult, parsed
 
 _JSON_BEGINS = ("[", "{", "-", "true", "false", *"0123456789")
 Hints: TypeAlias = Mapping[str, Any]
@@ -120,10 +120,7 @@ def _value(text: object) -> Any:  # noqa: ANN401  any JSON
     """The list, object, number or truth value that ``text`` is the JSON of; None for none."""
     if not isinstance(text, str) or not text.strip().startswith(_JSON_BEGINS):
         return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = parsed(text)
     return None if isinstance(value, str) else value
 
 

@@ -8,7 +8,6 @@ One object serves one run. Headers are not recorded: they hold keys, and nothing
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from mcp_ghost.golden.file import as_golden
 from mcp_ghost.golden.request_shape import request_differences
 from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.providers.transport import Endpoint, network_transport
-from mcp_ghost.results import as_text
+from mcp_ghost.results import as_text, parsed
 
 _KEY_HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
 _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
@@ -147,10 +146,7 @@ def is_stream(said: str) -> bool:
 
 
 def _json(content: bytes) -> Any:  # noqa: ANN401  any JSON, or text where it is not JSON
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return content.decode("utf-8", errors="replace")
+    return parsed(content, content.decode("utf-8", errors="replace"))
 
 
 def _transport_error(recorded: list[str]) -> httpx2.TransportError:

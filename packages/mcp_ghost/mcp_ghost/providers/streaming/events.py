@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from mcp_ghost.messages import LLMResponse
-from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject, parsed
 
 Delta: TypeAlias = tuple[Literal["text", "thinking", "restart"], str]
 """What the model says or thinks next; "restart": what came of this reply so far is void."""
@@ -96,8 +95,8 @@ class EventReader:
         """What the lines of one event say: one object, or one on each where no blank line came."""
         name, data, self._name, self._data = self._name, self._data, "", []
         said = "\n".join(data)
-        whole = _value(said)
-        for value in map(_value, data) if whole is None else [whole]:
+        whole = parsed(said)
+        for value in map(parsed, data) if whole is None else [whole]:
             if name == "error" and not (isinstance(value, dict) and value.get("error")):
                 yield {"type": name, "error": value or said}
             elif isinstance(value, dict):
@@ -107,16 +106,9 @@ class EventReader:
 def objects_in(content: bytes) -> list[JSONObject]:
     """The objects in a whole body: one, a list of them, one on each line, or those of events."""
     text = content.decode("utf-8-sig", errors="replace").strip()
-    value = _value(text)
+    value = parsed(text)
     if value is None and not text.startswith("{"):
         return [*EventReader().feed(content, is_last=True)]
-    values = map(_value, text.splitlines()) if value is None else [value]
+    values = map(parsed, text.splitlines()) if value is None else [value]
     listed = [each for it in values for each in (it if isinstance(it, list) else [it])]
     return [it for it in listed if isinstance(it, dict)]
-
-
-def _value(said: str) -> Any:  # noqa: ANN401  any JSON; None for anything else
-    try:
-        return json.loads(said)
-    except (ValueError, RecursionError):
-        return None

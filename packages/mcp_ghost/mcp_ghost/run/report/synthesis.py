@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 
-from mcp_ghost.results import JSON, jsonable
+from mcp_ghost.results import JSON, jsonable, parsed
 from mcp_ghost.run.report.account import Account
 from mcp_ghost.text import counted
 
@@ -22,10 +21,7 @@ def final_result(answer: str | None) -> JSON:
         return None
     text = answer.strip()
     fenced = _FENCED.fullmatch(text)
-    try:
-        value = json.loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError):
-        return text
+    value = parsed(fenced[1] if fenced else text)
     return jsonable(value) if isinstance(value, dict | list) else text
 
 

@@ -23,6 +23,7 @@ from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 
 from mcp_ghost.network import basic_authorization, content_of, is_loopback, proxy_of, tls_context
 from mcp_ghost.redact import Redactor
+from mcp_ghost.results import parsed
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, Failure, IssuerPolicy, ask
 from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
 from mcp_ghost.servers.protocol.lenient import NOT_MADE
@@ -456,9 +457,7 @@ def _kept(response: httpx2.Response) -> dict[str, str]:
 
 def _error_in(text: str) -> tuple[int | None, str, object]:
     """Code, message and data of an error in JSON-RPC; of anything else, what it says."""
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
+    if (body := parsed(text)) is None:
         return None, " ".join(re.sub(r"<[^>]*>", " ", text).split()), None
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict) and {"code", "message"} & {*error}:

@@ -13,6 +13,7 @@ from typing import Any
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from mcp_ghost.results import parsed
 from mcp_ghost.servers.protocol.lenient import BARE, TOO_DEEP
 
 MOST_VALUES = 100_000
@@ -84,10 +85,7 @@ def mended(message: bytes) -> bytes:
     behind = None if message.lstrip()[:1] in (b"{", b"[") else _BEHIND.search(message)
     if behind is None and b'"jsonrpc"' in message and not _ODD.search(message):
         return message
-    try:
-        sent = json.loads(behind[0] if behind else message)
-    except (ValueError, RecursionError):
-        return message
+    sent = parsed(behind[0] if behind else message)
     answers = [it for it in (sent if isinstance(sent, list) else [sent]) if _is_answer(it)]
     if len(answers) != 1:
         return message
