@@ -104,18 +104,8 @@ async def generate_script_from_url_with_agent(
 ) -> VideoScript:
     """The script of the page at ``url``, which an agent reads with the tools of MCP servers.
 
-    Args:
-        url: A page, http or https.
-        mcp_config_path: The servers: a JSON file, which may hold comments, or the dict in it.
-        config_path: See :func:`generate_script_from_url`, as for the rest.
-        api_key: The key for the model.
-        base_url: The address of the model.
-        on_progress: Called with how much is done, and what is being done.
-        config: Instead of ``config_path``.
-        allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.
-        allowed_hosts: By default those of MOVIE_ALLOWED_HOSTS; if there are none, all.
-        store: Keeps the steps.
-        more_urls: Further pages for the same script.
+    ``mcp_config_path`` names the servers: a JSON file, which may hold comments, or the dict in it.
+    All other arguments are those of :func:`generate_script_from_url`.
 
     Raises:
         MCPError: The servers' configuration cannot be used, or none of them starts.

@@ -291,9 +291,7 @@ class Figures:
     def _counts_that(self, said: Quantity, alike: list[Quantity]) -> bool:
         """Whether the number counts what it counts on the page, as far as words can tell."""
         nouns = [it for it in said.counted if it in self._counted and it not in _PEOPLE]
-        if any(it.nearby & {*nouns, *_OF_THOSE} for it in alike) or (
-            any(not it.units for it in alike) and not nouns
-        ):
+        if any(it.nearby & {*nouns, *_OF_THOSE} for it in alike):
             return True
         if any(not it.units and self._stands_alone(it) for it in alike):
             return True
@@ -344,9 +342,7 @@ class Figures:
             return True
         romans = {float(_ROMAN_VALUES[it]) for it in _ROMAN.findall(self.text)}
         equal = [it for it in self._quantities if it.values & said.values]
-        # In the 4th minute, after 4 minutes; for the 5th time, 5 times.
-        if said.counted and said.counted[0] in _TIMES and any(not it.units for it in equal):
-            return True
+        # In the 4th minute, after 4 minutes.
         if any(it.units & said.units or {*said.counted[:1]} & {*it.counted} for it in equal):
             return True
         if _ANNIVERSARIES & {*said.counted} and any("duration-year" in it.units for it in equal):

@@ -67,7 +67,7 @@ class Words:
 
     def places(self, word: str) -> tuple[int, ...]:
         """Where it stands."""
-        for form in forms(word, self.language):
+        for form in forms(word):
             if form in self.capitals:
                 return self.capitals[form]
         key = without_accents(word)
@@ -132,7 +132,7 @@ def words_of(text: str, language: str) -> Words:
     return Words(text, places, frozenset(lower), frozenset(initials), language)
 
 
-def forms(word: str, language: str) -> Iterator[str]:
+def forms(word: str) -> Iterator[str]:
     """``word`` without what inflection adds, most likely first."""
     key = without_accents(word)
     yield key
@@ -140,8 +140,6 @@ def forms(word: str, language: str) -> Iterator[str]:
         if key.endswith(end) and len(key) > len(end) + 2:
             yield key[: -len(end)]
     yield key + "s"
-    if language == "de":
-        yield from (key[:-1],) if key.endswith("n") else ()
 
 
 def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
@@ -209,9 +207,7 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
             run = []
         titled = not run and end and _is_title(sentence[:end])
         money = _MONEY.match(sentence, found.end())
-        if (not money and _is_name(word, language, page, starts=starts, shouted=shouted)) or (
-            language == "de" and titled and word[0].isupper()
-        ):
+        if not money and _is_name(word, language, page, starts=starts, shouted=shouted):
             run.append(word)
             if language == "de" and titled:
                 yield [word, word]
