@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _GOODBYE_SECONDS = 2.0
 _PAUSES = (0.2, 1.0)
-"""Seconds before a first message is sent again that met a server which is only starting."""
+"""Seconds to wait before the first message is sent again to a server that is still starting."""
 _NOT_THERE_YET = frozenset({502, 503, 504})
 """Of gateways; Codex tries a handshake again, too: https://github.com/openai/codex/pull/25147."""
 _KEEPALIVE_SECONDS = 3.0
