@@ -73,7 +73,7 @@ def test_after_a_timeout_the_model_is_told_where_the_tool_may_have_acted(
 ) -> None:
     slow = (f"bank.{tool}", {"name": "slow", "seconds": 1000})
     script: list[Reply | str] = [tool_reply([slow]), "Ok."]
-    _, model = play(script, {"bank": bank.config}, timeout=1)
+    _, model = play(script, {"bank": bank.config}, timeout=3)
     assert bank.book == ["slow"]
     assert (MAY_HAVE_ACTED in said_to(model, 1)) is is_told
 

@@ -88,8 +88,8 @@ def test_a_server_that_pours_out_lines_is_given_up() -> None:
 
 def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    message = startup_failure(faulty("mute", SERVER_LOG=str(log)), timeout=0.3)
-    assert "it did not answer within 0.3 s" in message
+    message = startup_failure(faulty("mute", SERVER_LOG=str(log)), timeout=2)
+    assert "it did not answer within 2 s" in message
     assert not is_running(pids(log)[0])
 
 
