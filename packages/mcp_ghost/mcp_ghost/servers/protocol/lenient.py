@@ -75,8 +75,10 @@ def _greeting(result: Mapping[str, Any]) -> dict[str, Any]:
     known = info.items() if isinstance(info, Mapping) else ()
     said = {name: str(it) for name, it in known if isinstance(it, str | int | float)}
     version, instructions = result.get("protocolVersion"), result.get("instructions")
+    greets = not {"protocolVersion", "capabilities", "serverInfo"}.isdisjoint(result)
+    is_old = version == "2024-10-07" or (version is None and greets)
     return {
-        "protocolVersion": _OLDEST_VERSION if version in (None, "2024-10-07") else version,
+        "protocolVersion": _OLDEST_VERSION if is_old else version,
         "capabilities": {"tools": {"listChanged": changes}},
         "serverInfo": {"name": "", "version": "", **said},
         **({"instructions": instructions} if isinstance(instructions, str) else {}),
