@@ -1,38 +1,20 @@
 """The tables brought up to date, with all that is in them, whichever version made them."""
 
-import hashlib
-from contextlib import suppress
-from urllib.parse import urlsplit, urlunsplit
+from pathlib import Path
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    DateTime,
-    MetaData,
-    String,
-    Table,
-    delete,
-    insert,
-    inspect,
-    select,
-)
+from sqlalchemy import Column, Connection, MetaData, String, Table, insert, inspect, select
 
 from movie_generator.queue.tables import JOBS, METADATA
 
 VERSION = "0002"
-"""Of these tables; "0001" are those that were made before there were versions."""
+"""The latest of ``migrations/versions``."""
+VERSION_TABLE = "movie_jobs_version"
+_FIRST = "0001"
+"""What made tables before there were versions."""
+_MIGRATIONS = Path(__file__).parent / "migrations"
 _VERSIONS = Table(
-    "movie_jobs_version", MetaData(), Column("version_num", String(32), primary_key=True)
-)
-_STEPS_ADDED = """\
-ALTER TABLE movie_jobs ADD COLUMN url_key VARCHAR(64);
-ALTER TABLE movie_jobs ADD COLUMN next_attempt_at {time};
-CREATE INDEX movie_jobs_url_key ON movie_jobs (url_key);
-CREATE TABLE movie_job_steps (
-    job_id INTEGER NOT NULL, key VARCHAR(100) NOT NULL, content TEXT NOT NULL,
-    PRIMARY KEY (job_id, key), FOREIGN KEY (job_id) REFERENCES movie_jobs (id) ON DELETE CASCADE
-)"""
-"""From "0001" to "0002"; like the keys, it stays as it is when the tables change again."""
+    VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True)
+)  # as Alembic makes it
 
 
 class NewerSchemaError(Exception):
@@ -46,35 +28,33 @@ def bring_up_to_date(connection: Connection) -> None:
         NewerSchemaError: They are of a later version.
     """
     tables = inspect(connection)
-    _VERSIONS.create(connection, checkfirst=True)
-    found = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
+    found = _found(connection) if tables.has_table(VERSION_TABLE) else None
     if found == VERSION:
         return
-    if found not in (None, "0001"):
-        raise NewerSchemaError
-    if tables.has_table(JOBS.name):
-        _add_steps(connection)
-    else:
+    if found is None and not tables.has_table(JOBS.name):
         METADATA.create_all(connection)
-    connection.execute(delete(_VERSIONS))
-    connection.execute(insert(_VERSIONS).values(version_num=VERSION))
+        _VERSIONS.create(connection)
+        connection.execute(insert(_VERSIONS).values(version_num=VERSION))
+        return
+    _upgrade(connection, found)
 
 
-def _add_steps(connection: Connection) -> None:
-    """Add steps that are kept, pauses between attempts, and one job for one URL."""
-    time = DateTime(timezone=True).compile(connection.dialect)
-    for statement in _STEPS_ADDED.format(time=time).split(";"):
-        connection.exec_driver_sql(statement)
-    for row in connection.execute(select(JOBS.c.id, JOBS.c.url)).all():
-        keyed = JOBS.update().where(JOBS.c.id == row.id).values(url_key=_first_key(row.url))
-        connection.execute(keyed)
+def _found(connection: Connection) -> str | None:
+    return connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
 
 
-def _first_key(url: str) -> str:
-    """The key of a URL as version "0002" made it."""
-    plain = url.strip()
-    with suppress(ValueError):  # what is not an address has one spelling
-        parts = urlsplit(plain)
-        parts = parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower())
-        plain = urlunsplit(parts._replace(path=parts.path or "/"))
-    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+def _upgrade(connection: Connection, found: str | None) -> None:
+    from alembic import command  # rarely needed, and slow to import
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    try:
+        if found is None:
+            command.stamp(config, _FIRST)
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise NewerSchemaError from error

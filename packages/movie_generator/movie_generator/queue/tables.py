@@ -1,4 +1,4 @@
-"""The tables of the queue, as they are now; `schema` changes those of earlier versions."""
+"""The tables of the queue, as they are now; ``migrations`` knows how they came to be."""
 
 import hashlib
 import re
