@@ -61,8 +61,10 @@ def _starts_something(path: Path) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--hypothesis-profile") is None:
         settings.load_profile("unit" if config.getoption("--unit") else "any machine")
-    # What a shell starts in the background ignores Ctrl-C, and so would the programs of the tests.
+    # What a shell starts in the background ignores Ctrl-C, what nohup starts the end of a terminal,
+    # and so would the programs of the tests.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(optionalhook=True)
