@@ -75,7 +75,9 @@ def test_a_fork_has_a_session_signals_a_folder_and_files_of_its_own(
     assert (process / "cwd").readlink() == cwd
     files = {int(it.name): str(it.readlink()) for it in (process / "fd").iterdir()}
     assert [files[it] for it in range(3)] == ["/dev/null", "/dev/null", str(tmp_path / "errors")]
-    assert {it for it in files.values() if not it.startswith(("/dev", "pipe:", "socket:"))} == {
+    open_files = {it for it in files.values() if not it.startswith(("/dev", "pipe:", "socket:"))}
+    # It may be importing a module just now.
+    assert {it for it in open_files if Path(it).suffix not in (".py", ".pyc", ".so")} == {
         str(tmp_path / "errors"),
         str(tmp_path / "lock"),
         *(str(plan_of(tmp_path).folder(CELL) / name) for name in ("episode.log", EVENTS_FILE)),
