@@ -2,7 +2,7 @@ import json
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
@@ -262,6 +262,8 @@ content_st = st.none() | st.text(max_size=30) | st.sampled_from(["<think>a</thin
 
 # Property 11: Tool Calls Parsing
 @settings(max_examples=100)
+@example(raw=[{"function": {"name": "s_t", "arguments": False}}], content=None)
+@example(raw=[{"function": {"name": "s_t", "arguments": {}}}], content=None)
 @given(raw=st.lists(wire_call_st, min_size=1, max_size=4), content=content_st)
 def test_every_call_is_read_and_can_be_sent_back(
     raw: list[dict[str, Anything]], content: str | None
