@@ -180,6 +180,12 @@ def at(value: object, *path: str) -> Any:  # noqa: ANN401  any JSON
     return value
 
 
+def arguments_in(function: JSONObject) -> Any:  # noqa: ANN401  any JSON
+    """The arguments of a call, which some call parameters; None for none. False is a wrong one."""
+    found = (function.get(key) for key in ("arguments", "parameters"))
+    return next((it for it in found if it not in (None, "", {}, [])), None)
+
+
 def dicts_in(value: object) -> list[JSONObject]:
     """The objects in a list, or the one that some servers send in the place of a list."""
     values = value if isinstance(value, list) else [value]

@@ -317,9 +317,7 @@ def _said(call: object) -> tuple[object, object, object]:
     """
     function = at(call, "function")
     function = function if isinstance(function, dict) else call
-    arguments = at(function, "arguments")
-    if arguments in (None, "", {}, []):  # false and 0 are wrong, not nothing
-        arguments = at(function, "parameters") or arguments
+    arguments = common.arguments_in(function) if isinstance(function, dict) else None
     return at(call, "id"), at(function, "name"), arguments
 
 

@@ -263,7 +263,7 @@ def call(
 ONE = [("s.t", {"a": 1})]
 TWO = [("s.t", {"a": 1}), ("s.u", {})]
 SAME = [("s.t", {"a": 1}), ("s.t", {"a": 2})]
-CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, dict[str, int]]]]] = {
+CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, object]]]] = {
     "name and id with each piece": (
         [call("s_t", it, index=0, id="1") for it in ("", '{"a":', "1}")],
         ONE,
@@ -308,6 +308,7 @@ CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, dict[str, int]]]]] = {
         ONE,
     ),
     "arguments as an object": ([call("s_t", {"a": 1}, index=0, id="1")], ONE),
+    "arguments of false": ([call("s_t", False, index=0, id="1")], [("s.t", False)]),
     "arguments as null": (
         [call("s_t", None, index=0, id="1"), call(None, '{"a":1}', index=0)],
         ONE,

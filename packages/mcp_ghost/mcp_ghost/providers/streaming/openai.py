@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.providers.common import at, dicts_in, parsed_object, text_of
+from mcp_ghost.providers.common import arguments_in, at, dicts_in, parsed_object, text_of
 from mcp_ghost.results import JSONObject
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class OpenAIAssembler:
         """
         function = at(more, "function") or more  # some servers leave the inner object out
         name = str(at(function, "name") or "")
-        said = at(function, "arguments") or at(function, "parameters")
-        arguments = said if isinstance(said, str) else json.dumps(said) if said else ""
+        said = arguments_in(function) if isinstance(function, dict) else None
+        arguments = said if isinstance(said, str) else "" if said is None else json.dumps(said)
         index = str(more["index"]) if more.get("index") is not None else None
         call = self._call_of(more.get("id"), index)
         if call is None or self._is_another(call, more.get("id"), name, arguments, index):
