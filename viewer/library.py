@@ -1,5 +1,6 @@
 """The episodes below a folder, at any depth, by ids that are safe in addresses and file names."""
 
+import math
 import os
 import re
 import shutil
@@ -27,6 +28,10 @@ _DEPTH = 8
 """Folders below the work folder at most; an evaluation's episodes are four deep."""
 _NAMED = 5
 """Episodes that an error names."""
+_EPISODES_PER_WAIT = 30
+"""Which make the next answer wait as long again: it has to repeat them."""
+_LONGEST_WAIT = 6
+"""How many times as long at most."""
 _UNSAFE = re.compile(r"[^\w.-]")
 _SEED = re.compile(r"seed-\d+")
 
@@ -59,10 +64,11 @@ class Library:
     def _look(self, seconds: float | None = None) -> tuple[list[Episode], int]:
         """Return those that have begun, the newest first, and how many logs wait to be read.
 
-        Only what changed is read: for ``seconds``, but at least one log, then the rest waits.
+        Only what changed is read: for ``seconds``, or longer where many are known, but at least
+        one log, then the rest waits.
         """
         known = self._all()
-        until = None if seconds is None else time.monotonic() + seconds
+        until = math.inf
         waiting = []  # those whose logs have to be read from their beginning
         for episode in known:
             if episode.is_read:
@@ -70,11 +76,14 @@ class Library:
             elif not episode.recall(self._summaries.known.get(self._place(episode))):
                 waiting.append(episode)
         seen = set(known) - set(waiting)
+        if seconds is not None:
+            longer = min(1 + len(seen) / _EPISODES_PER_WAIT, _LONGEST_WAIT)
+            until = time.monotonic() + seconds * longer
         label = f"Reading {counted(len(known), 'episode')}"
         for episode in sorted(waiting, key=_written, reverse=True):
             self._on_progress(label, len(seen) / len(known))
             seen.add(episode)
-            if _is_readable(episode) and until is not None and time.monotonic() >= until:
+            if _is_readable(episode) and time.monotonic() >= until:
                 break
         self._on_progress(label, 1.0)
         self._remember(known)
