@@ -1,6 +1,6 @@
 // A score over turns, small enough for a cell of a table.
 
-import { h, svg } from "../dom.js";
+import { svg } from "../dom.js";
 
 const WIDTH = 96;
 const HEIGHT = 22;
@@ -14,5 +14,5 @@ export function sparkline(scores, turns, best, line = "") {
   }
   const drawing = svg("svg", { class: "sparkline", "data-line": line, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
   drawing.append(svg("path", { class: "ground", d: `M1 ${HEIGHT - 1.5}H${WIDTH - 1}` }), svg("path", { d: path || "M0 0" }));
-  return h("span", { class: "spark" }, drawing);
+  return drawing;
 }
