@@ -12,8 +12,8 @@ export class Panes {
   #kept = { story: 45, side: 40, closed: [], ...kept("panes", {}) };
 
   /** `filled` is called when a pane begins or ceases to fill the screen. */
-  constructor(main, { story, side, charts }, filled) {
-    Object.assign(this, { main, filled });
+  constructor(body, { story, side, charts }, filled) {
+    Object.assign(this, { body, filled });
     this.rest = h("div", { class: "rest" }, side, this.#border("side", "Width of the side pane"), charts);
     this.node = h("div", { class: "panes" }, story, this.#border("story", "Width of the story"), this.rest);
     this.shown = h("div", { class: "shown", role: "group", "aria-label": "Panes" },
@@ -25,13 +25,13 @@ export class Panes {
 
   close() {
     MIDDLE.removeEventListener("change", this.turned);
-    delete this.main.dataset.alone;
-    delete this.main.dataset.closed;
+    delete this.body.dataset.alone;
+    delete this.body.dataset.closed;
   }
 
   /** Which pane fills the screen, if one does. */
   get alone() {
-    return this.main.dataset.alone ?? null;
+    return this.body.dataset.alone ?? null;
   }
 
   /** A button by which `name()` fills the screen, or no longer. */
@@ -41,8 +41,8 @@ export class Panes {
 
   fill(name) {
     if (name === this.alone) return;
-    if (name) this.main.dataset.alone = name;
-    else delete this.main.dataset.alone;
+    if (name) this.body.dataset.alone = name;
+    else delete this.body.dataset.alone;
     this.#lay();
     this.filled();
   }
@@ -78,7 +78,7 @@ export class Panes {
     const { alone } = this;
     const names = Object.keys(NAMES);
     const closed = alone ? names.filter((it) => it !== alone) : this.#kept.closed;
-    this.main.dataset.closed = closed.join(" ");
+    this.body.dataset.closed = closed.join(" ");
     for (const border of this.node.querySelectorAll(".border")) {
       const name = border.dataset.of;
       this.node.style.setProperty(`--${name}`, this.#kept[name]); // of a style that the policy allows
@@ -90,7 +90,7 @@ export class Panes {
       button.setAttribute("aria-pressed", String(isOpen));
       button.disabled = isOpen && this.#kept.closed.length === names.length - 1;
     }
-    for (const button of this.main.querySelectorAll(".fill")) button.setAttribute("aria-pressed", String(Boolean(alone)));
+    for (const button of this.body.querySelectorAll(".fill")) button.setAttribute("aria-pressed", String(Boolean(alone)));
   }
 }
 

@@ -212,11 +212,11 @@ export class EpisodePage {
     this.main.dataset.view = "story";
     this.tabs = PANELS.map(([name, label]) => this.#tab(name, label, name === "story"));
     this.sides = ASIDE.map(([name, label]) => this.#tab(name, label, name === "situation"));
-    this.main.dataset.side = "situation";
+    document.body.dataset.side = "situation";
     this.charts = h("div", { class: "charts" }, this.chart.node);
     const story = h("section", { class: "story", "aria-label": "Story" }, this.finder.node, this.transcript.node, this.controls.news, this.cockpit.node);
     const side = h("div", { class: "side" }, h("div", { class: "tabs sides" }, h("div", { role: "tablist", "aria-label": "Beside the story", onkeydown: turnTabs }, this.sides)), this.situation.node, this.prompt.node, this.usage.node, this.settings.node);
-    this.panes = new Panes(this.main, { story, side, charts: this.charts }, () => this.go(this.#shown));
+    this.panes = new Panes(document.body, { story, side, charts: this.charts }, () => this.go(this.#shown));
     this.finder.node.firstChild.after(this.panes.filler(() => "story", "Fill the screen with the story"));
     side.firstChild.append(this.panes.filler(() => "side", "Fill the screen with this pane"));
     this.controls.node.append(this.panes.shown, this.panes.filler(() => ({ story: "story", map: "charts" })[this.main.dataset.view] ?? "side", "Fill the screen"));
@@ -249,7 +249,7 @@ export class EpisodePage {
     this.main.dataset.view = name;
     press(this.tabs, PANELS);
     if (!ASIDE.some(([side]) => side === name)) return;
-    this.main.dataset.side = name;
+    document.body.dataset.side = name;
     press(this.sides, ASIDE);
     for (const [side, part] of [["prompt", this.prompt], ["usage", this.usage], ["settings", this.settings]]) {
       part.visible = name === side;
@@ -259,7 +259,7 @@ export class EpisodePage {
 
   /** The prompt that fills the screen is a page with an address. */
   get #isPromptAlone() {
-    return this.panes.alone === "side" && this.main.dataset.side === "prompt";
+    return this.panes.alone === "side" && document.body.dataset.side === "prompt";
   }
 
   #fillWithPrompt(wanted) {
