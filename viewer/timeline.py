@@ -38,16 +38,15 @@ class Timeline:
     def take(self, entry: Entry) -> None:
         """Learn from one line; a time or a number that is none is left out."""
         with suppress(ValueError, TypeError, KeyError):
-            at = datetime.fromisoformat(entry.time).timestamp()
             match entry.event:
                 case LoggedEvent("turn_start"):
-                    self._began = self._decided = at
+                    self._began = self._decided = _seconds(entry)
                     self._steps = []
                     self._calls = {}
                 case LoggedEvent(event_type, fields):
-                    self._take_step(at, event_type, fields)
+                    self._take_step(entry, event_type, fields)
                 case TurnRecord(turn=turn) if self._began is not None:
-                    self._add("game", "", self._decided, at)
+                    self._add("game", "", self._decided, _seconds(entry))
                     self._turns[turn] = tuple(sorted(self._steps, key=lambda it: it.start))
                     self._began = None  # what comes before the next turn belongs to neither
 
@@ -55,21 +54,30 @@ class Timeline:
         """Return a turn's steps, by their beginning."""
         return self._turns.get(turn, ())
 
-    def _take_step(self, at: float, event_type: str, fields: Mapping[str, Any]) -> None:
+    def _take_step(self, entry: Entry, event_type: str, fields: Mapping[str, Any]) -> None:
         match event_type:
             case "model_call":
-                self._add("model", fields["role"], at - fields["milliseconds"] / 1000, at)
+                self._add_ended("model", fields["role"], entry, fields["milliseconds"])
             case "mcp_server_started":
-                self._add("server", fields["server_name"], at - fields["duration_ms"] / 1000, at)
+                self._add_ended("server", fields["server_name"], entry, fields["duration_ms"])
             case "mcp_tool_call":
-                self._calls[fields["call_id"]] = at
+                self._calls[fields["call_id"]] = _seconds(entry)
             case "mcp_tool_result" | "mcp_tool_error" | "mcp_tool_timeout":
-                self._add("tool", fields["tool_name"], self._calls.pop(fields["call_id"]), at)
+                start = self._calls.pop(fields["call_id"])
+                self._add("tool", fields["tool_name"], start, _seconds(entry))
             case "agent_action":
-                self._decided = at
+                self._decided = _seconds(entry)
+
+    def _add_ended(self, kind: str, name: object, entry: Entry, milliseconds: float) -> None:
+        end = _seconds(entry)
+        self._add(kind, name, end - milliseconds / 1000, end)
 
     def _add(self, kind: str, name: object, start: float, end: float) -> None:
         if self._began is not None:
             start = max(start, self._began)  # a server may have been started before the turn
             seconds = round(max(0.0, end - start), 4)
             self._steps.append(Step(kind, str(name), round(start - self._began, 4), seconds))
+
+
+def _seconds(entry: Entry) -> float:
+    return datetime.fromisoformat(entry.time).timestamp()
