@@ -1,5 +1,6 @@
 """The events of an episode, typed: what is written is one of these, and is read as one again."""
 
+import codecs
 import hashlib
 import json
 import logging
@@ -238,7 +239,8 @@ def fields_of(line: bytes) -> dict[str, Any]:
         ValueError: It is not an event.
     """
     try:
-        fields = _DECODER.decode(line.decode("utf-8-sig", "surrogatepass"))
+        text = line.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogatepass")
+        fields = _DECODER.decode(text)
     except RecursionError as error:
         raise ValueError("The line is nested too deeply.") from error
     if not isinstance(fields, dict) or "event_type" not in fields:
