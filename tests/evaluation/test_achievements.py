@@ -20,6 +20,7 @@ from scripts.story import make_achievements
 from session.configuration_file import ConfigurationError
 from session.game_state import ThingSeen
 from session.record.schema import parse
+from stories.profile import STORIES, find_profile
 from tests.evaluation.made_up import event, start
 from tests.support.games import BUNDLED_COMMANDS
 from tests.support.records import observation, record
@@ -109,6 +110,14 @@ def test_those_that_come_with_us_can_be_read_and_hold_no_text_of_a_game(path: Pa
     for it in Achievements.read(path).all:
         assert it.fact  # a fact, or a hash
         assert len(it.value.split()) <= 6
+
+
+@pytest.mark.parametrize(("image", "path"), shipped().items(), ids=lambda it: Path(it).stem[:16])
+def test_what_is_carried_counts_only_where_that_is_known(image: str, path: Path) -> None:
+    profile = find_profile(image, [STORIES])
+    assert profile
+    if profile.lists_more or not profile.player:
+        assert all(it.fact != "carrying" for it in Achievements.read(path).all)
 
 
 @pytest.mark.mcp
