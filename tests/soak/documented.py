@@ -26,7 +26,7 @@ PAGES = [
 _BLOCK = re.compile(r"^```(bash|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PORT = 9419
 _KEPT = re.compile(
-    r"PATH|LANG|TERM|USER|TMPDIR|.*_proxy|SSL_.*|PIP_.*|UV_.*|.*_STORY", re.IGNORECASE
+    r"PATH|LANG|TERM|USER|TMPDIR|.*_proxy|SSL_.*|PIP_.*|UV_.*|.*_STORY|STORIES_DIR", re.IGNORECASE
 )
 
 

@@ -62,6 +62,7 @@ _FIRST = {
     ],
 }
 """What the reader of a page has done before."""
+_SOLUTIONS = Path(os.environ.get("STORIES_DIR", os.devnull), "solutions")
 _COMMANDS = (DATA / "weatherworks_walkthrough.txt").read_text(encoding="utf-8").splitlines()
 
 _GAME = ("new_game", "command")
@@ -111,6 +112,10 @@ _NEEDS = {
     "docs/evaluation.md": ("ZORK1_STORY" in os.environ, "Zork I: ZORK1_STORY=FILE"),
     "docs/protocols.md": ("ZORK1_STORY" in os.environ, "Zork I: ZORK1_STORY=FILE"),
     "docs/fresh-stories.md": (shutil.which("inform6") is not None, "the Inform compiler"),
+    "docs/many-games.md": (
+        _SOLUTIONS.is_dir(),
+        "the games of free-20, and their solutions in a folder 'solutions': STORIES_DIR=FOLDER",
+    ),
 }
 """What a page's commands need that a machine may lack."""
 
@@ -163,6 +168,8 @@ def _prepare(entry: Shown, newcomer: Newcomer) -> None:
                 shutil.copytree(clone / "game_files/evaluations/deepseek", clone / folder)
         case "docs/protocols.md", [*_, "zork1.z5", "--model", _]:
             shutil.copy(os.environ["ZORK1_STORY"], clone / "zork1.z5")
+        case "docs/many-games.md", _ if not (clone / "solutions").exists():
+            shutil.copytree(_SOLUTIONS, clone / "solutions")
         case _, ["pip", "install", _, *_] if not (clone / "environment").exists():
             newcomer.types(f"{sys.executable} -m venv environment")
             newcomer.env["PATH"] = f"{clone}/environment/bin:{newcomer.env['PATH']}"
