@@ -29,9 +29,9 @@ _DEPTH = 8
 _NAMED = 5
 """Episodes that an error names."""
 _EPISODES_PER_WAIT = 30
-"""Which make the next answer wait as long again: it has to repeat them."""
+"""Every 30 episodes in an answer lengthen the wait before it by one of its shortest length."""
 _LONGEST_WAIT = 6
-"""How many times as long at most."""
+"""How many times the shortest length it is at most."""
 _UNSAFE = re.compile(r"[^\w.-]")
 _SEED = re.compile(r"seed-\d+")
 
