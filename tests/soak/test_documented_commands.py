@@ -47,6 +47,10 @@ _INTERRUPTED = {
     "uv run python -m viewer": "http://127.0.0.1:",
     "uv run python -m game_server --http": "http://127.0.0.1:8733/mcp",
     f"{_EVALUATE} --story bundled --seeds 1,2,3,4,5 --turns 100 --each": ", episode 1: ",
+    f"{_EVALUATE} --protocol zorkgpt --suite jericho --at-hand --name mine     --model "
+    "deepseek/deepseek-v4-flash --player model --player chat --player random --player first-exit": (
+        ", episode 1: "
+    ),
 }
 """Programs that go on until they are interrupted, or for hours: what they print before that."""
 _KEYLESS = ("README.md", "docs/getting-started.md")
@@ -111,6 +115,7 @@ def newcomer(tmp_path: Path, page: str) -> Iterator[Newcomer]:
 _NEEDS = {
     "docs/evaluation.md": ("ZORK1_STORY" in os.environ, "Zork I: ZORK1_STORY=FILE"),
     "docs/protocols.md": ("ZORK1_STORY" in os.environ, "Zork I: ZORK1_STORY=FILE"),
+    "docs/publish.md": ("STORIES_DIR" in os.environ, "games of Jericho: STORIES_DIR=FOLDER"),
     "docs/fresh-stories.md": (shutil.which("inform6") is not None, "the Inform compiler"),
     "docs/many-games.md": (
         _SOLUTIONS.is_dir(),
