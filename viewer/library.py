@@ -29,9 +29,9 @@ _DEPTH = 8
 _NAMED = 5
 """Episodes that an error names."""
 _EPISODES_PER_WAIT = 30
-"""Every 30 episodes in an answer lengthen the wait before it by one of its shortest length."""
+"""So many known episodes lengthen the wait by ``seconds``: an answer repeats them all."""
 _LONGEST_WAIT = 6
-"""How many times the shortest length it is at most."""
+"""In multiples of ``seconds``."""
 _UNSAFE = re.compile(r"[^\w.-]")
 _SEED = re.compile(r"seed-\d+")
 

@@ -1,24 +1,12 @@
 """Where the time of each turn went: models, tools and their servers, the game."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from session.game_state import TurnRecord
 from session.record.schema import Entry, LoggedEvent
-
-_FIELDS = {
-    "turn_start": (),
-    "model_call": ("role", "milliseconds"),
-    "mcp_server_started": ("server_name", "duration_ms"),
-    "mcp_tool_call": ("tool_name", "call_id"),
-    "mcp_tool_result": ("tool_name", "call_id"),
-    "mcp_tool_error": ("tool_name", "call_id"),
-    "mcp_tool_timeout": ("tool_name", "call_id"),
-    "agent_action": (),
-}
-"""What is kept of lines that bound a step: a name, and how long it took or which call it was."""
 
 
 class Step(NamedTuple):
@@ -41,61 +29,55 @@ class Timeline:
     """
 
     def __init__(self) -> None:
-        self._turns: dict[int, tuple[_Line, ...]] = {}
-        self._lines: list[_Line] = []
+        self._turns: dict[int, tuple[Step, ...]] = {}
+        self._steps: list[Step] = []
+        self._began: float | None = None
+        self._decided = 0.0
+        self._calls: dict[str, float] = {}
 
     def take(self, entry: Entry) -> None:
-        """Learn from one line."""
-        event = entry.event
-        if isinstance(event, TurnRecord):
-            self._turns[event.turn] = (*self._lines, _Line("turn", entry.time))
-            self._lines = []
-        elif isinstance(event, LoggedEvent) and event.event_type in _FIELDS:
-            if event.event_type == "turn_start":
-                self._lines = []
-            with suppress(KeyError):
-                kept = [event.fields[name] for name in _FIELDS[event.event_type]]
-                self._lines.append(_Line(event.event_type, entry.time, *kept))
+        """Learn from one line; a time or a number that is none is left out."""
+        with suppress(ValueError, TypeError, KeyError):
+            match entry.event:
+                case LoggedEvent("turn_start"):
+                    self._began = self._decided = _seconds(entry)
+                    self._steps = []
+                    self._calls = {}
+                case LoggedEvent(event_type, fields):
+                    self._take_step(entry, event_type, fields)
+                case TurnRecord(turn=turn) if self._began is not None:
+                    self._add("game", "", self._decided, _seconds(entry))
+                    self._turns[turn] = tuple(sorted(self._steps, key=lambda it: it.start))
+                    self._began = None  # what comes before the next turn belongs to neither
 
     def of_turn(self, turn: int) -> tuple[Step, ...]:
         """Return a turn's steps, by their beginning."""
-        return tuple(sorted(_steps(self._turns.get(turn, ())), key=lambda it: it.start))
+        return self._turns.get(turn, ())
+
+    def _take_step(self, entry: Entry, event_type: str, fields: Mapping[str, Any]) -> None:
+        match event_type:
+            case "model_call":
+                self._add_ended("model", fields["role"], entry, fields["milliseconds"])
+            case "mcp_server_started":
+                self._add_ended("server", fields["server_name"], entry, fields["duration_ms"])
+            case "mcp_tool_call":
+                self._calls[fields["call_id"]] = _seconds(entry)
+            case "mcp_tool_result" | "mcp_tool_error" | "mcp_tool_timeout":
+                start = self._calls.pop(fields["call_id"])
+                self._add("tool", fields["tool_name"], start, _seconds(entry))
+            case "agent_action":
+                self._decided = _seconds(entry)
+
+    def _add_ended(self, kind: str, name: object, entry: Entry, milliseconds: float) -> None:
+        end = _seconds(entry)
+        self._add(kind, name, end - milliseconds / 1000, end)
+
+    def _add(self, kind: str, name: object, start: float, end: float) -> None:
+        if self._began is not None:
+            start = max(start, self._began)  # a server may have been started before the turn
+            seconds = round(max(0.0, end - start), 4)
+            self._steps.append(Step(kind, str(name), round(start - self._began, 4), seconds))
 
 
-class _Line(NamedTuple):
-    event_type: str
-    time: str
-    name: Any = None
-    detail: Any = None
-
-
-def _steps(lines: Iterable[_Line]) -> Iterator[Step]:
-    """Yield a turn's steps as they ended; a time or a number that is none is left out."""
-    began: float | None = None
-    decided = 0.0
-    calls: dict[str, float] = {}
-    for event_type, time, name, detail in lines:
-        with suppress(ValueError, TypeError, KeyError):
-            at = datetime.fromisoformat(time).timestamp()
-            match event_type:
-                case "turn_start":
-                    began = decided = at
-                    continue
-                case "mcp_tool_call":
-                    calls[detail] = at
-                    continue
-                case "agent_action":
-                    decided = at
-                    continue
-                case "model_call":
-                    kind, start = "model", at - detail / 1000
-                case "mcp_server_started":
-                    kind, start = "server", at - detail / 1000
-                case "turn":
-                    kind, name, start = "game", "", decided
-                case _:
-                    kind, start = "tool", calls.pop(detail)
-            if began is not None:
-                start = max(start, began)  # a server may have been started before the turn
-                seconds = round(max(0.0, at - start), 4)
-                yield Step(kind, str(name), round(start - began, 4), seconds)
+def _seconds(entry: Entry) -> float:
+    return datetime.fromisoformat(entry.time).timestamp()

@@ -39,8 +39,8 @@ class Shown(NamedTuple):
 
     @property
     def command(self) -> str:
-        """Without the comment, to look it up."""
-        return re.sub(r"\s+#.*", "", self.text)
+        """Without the comment and in single spaces, to look it up."""
+        return " ".join(re.sub(r"\s+#.*", "", self.text).split())
 
 
 def shown(page: str) -> list[Shown]:

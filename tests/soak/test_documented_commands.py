@@ -47,7 +47,7 @@ _INTERRUPTED = {
     "uv run python -m viewer": "http://127.0.0.1:",
     "uv run python -m game_server --http": "http://127.0.0.1:8733/mcp",
     f"{_EVALUATE} --story bundled --seeds 1,2,3,4,5 --turns 100 --each": ", episode 1: ",
-    f"{_EVALUATE} --protocol zorkgpt --suite jericho --at-hand --name mine     --model "
+    f"{_EVALUATE} --protocol zorkgpt --suite jericho --at-hand --name mine --model "
     "deepseek/deepseek-v4-flash --player model --player chat --player random --player first-exit": (
         ", episode 1: "
     ),

@@ -180,9 +180,9 @@ def at(value: object, *path: str) -> Any:  # noqa: ANN401  any JSON
     return value
 
 
-def arguments_in(function: JSONObject) -> Any:  # noqa: ANN401  any JSON
+def arguments_in(function: object) -> Any:  # noqa: ANN401  any JSON
     """The arguments of a call, which some call parameters; None for none. False is a wrong one."""
-    found = (function.get(key) for key in ("arguments", "parameters"))
+    found = (at(function, key) for key in ("arguments", "parameters"))
     return next((it for it in found if it not in (None, "", {}, [])), None)
 
 

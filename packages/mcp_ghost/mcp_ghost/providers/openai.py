@@ -317,8 +317,7 @@ def _said(call: object) -> tuple[object, object, object]:
     """
     function = at(call, "function")
     function = function if isinstance(function, dict) else call
-    arguments = common.arguments_in(function) if isinstance(function, dict) else None
-    return at(call, "id"), at(function, "name"), arguments
+    return at(call, "id"), at(function, "name"), common.arguments_in(function)
 
 
 def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:

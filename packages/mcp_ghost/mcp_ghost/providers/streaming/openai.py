@@ -97,7 +97,7 @@ class OpenAIAssembler:
         """
         function = at(more, "function") or more  # some servers leave the inner object out
         name = str(at(function, "name") or "")
-        said = arguments_in(function) if isinstance(function, dict) else None
+        said = arguments_in(function)
         arguments = said if isinstance(said, str) else "" if said is None else json.dumps(said)
         index = str(more["index"]) if more.get("index") is not None else None
         call = self._call_of(more.get("id"), index)
