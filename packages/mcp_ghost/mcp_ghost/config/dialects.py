@@ -221,7 +221,7 @@ DIALECTS = (
             "cmd": Key("command"),
             "uri": Key("url"),
             "envs": Key("env"),
-            "env_keys": Key("env", lambda it: _references(dict(zip(it, it, strict=True)))),
+            "env_keys": Key("env", lambda it: _references({name: name for name in it or ()})),
             "available_tools": Key("include_tools", lambda it: it or None),
         },
         ("name", "description", "display_name", "bundled", "timeout"),
