@@ -325,7 +325,8 @@ def test_ctrl_c_while_the_model_thinks_ends_the_turn_at_once(journal: Journal) -
 
 
 # Wherever the second arrives, asyncio may lose what it was doing: the closing of a pipe, too.
-@pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning")
+# A file that is just opened is not yet in its "with".
+@pytest.mark.filterwarnings("ignore:unclosed (transport|file):ResourceWarning")
 @pytest.mark.parametrize("seconds", [0.02, 0.3])
 @pytest.mark.parametrize("during", ["start", "call", "thought"])
 def test_ctrl_c_pressed_twice_ends_the_turn_and_closing_leaves_no_process(

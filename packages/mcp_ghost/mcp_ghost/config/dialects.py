@@ -109,6 +109,11 @@ def _references(value: object) -> object:
     return {header: f"${{env:{name}}}" for header, name in value.items()}
 
 
+def _variables(value: object) -> object:
+    """Goose's variables: names of what its keyring or environment holds."""
+    return _references({it: it for it in map(str, value)}) if isinstance(value, list) else value
+
+
 def _headers_in(value: object) -> object:
     return value.get("headers") if isinstance(value, Mapping) else value
 
@@ -179,7 +184,7 @@ DIALECTS = (
             "http_headers": Key("headers"),
             "env_http_headers": Key("headers", _references),
             "bearer_token_env_var": Key("headers", _bearer),
-            "scopes": Key("auth", lambda value: {"type": "oauth", "scopes": value}),
+            "scopes": Key("auth", lambda value: _oauth({"scopes": value}) if value else None),
             "enabled_tools": _ONLY_THESE,
             "disabled_tools": _NOT_THESE,
         },
@@ -221,7 +226,7 @@ DIALECTS = (
             "cmd": Key("command"),
             "uri": Key("url"),
             "envs": Key("env"),
-            "env_keys": Key("env", lambda it: _references({name: name for name in it or ()})),
+            "env_keys": Key("env", _variables),
             "available_tools": Key("include_tools", lambda it: it or None),
         },
         ("name", "description", "display_name", "bundled", "timeout"),
@@ -261,7 +266,7 @@ def _held(document: object, holder: str) -> Mapping[str, Any] | None:
     for part in [holder] if whole else holder.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None
     if isinstance(found, list) and found:  # Continue has names within
-        found = {it["name"]: it for it in found if isinstance(it, Mapping) and "name" in it}
+        found = {str(it["name"]): it for it in found if isinstance(it, Mapping) and "name" in it}
     return found if isinstance(found, Mapping) else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
 
 from managers.mcp_manager import MCPConfig
 from mcp_ghost.config import OAuth, ServerConfig, load_servers
-from mcp_ghost.config.dialects import KEYS
+from mcp_ghost.config.dialects import HOLDERS, KEYS, servers_in
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.servers.process import NEEDED_BY_ALL
 from mcp_ghost.servers.reaper import MARK
@@ -129,6 +130,36 @@ def test_any_entry_can_be_used_or_says_why_not(entry: dict[str, Any]) -> None:
         said = str(error)
     assert not said or "'s'" in said
     assert isinstance(config.disabled, bool)
+
+
+@pytest.mark.parametrize("key", sorted(KEYS))
+def test_a_key_of_any_program_may_hold_anything(key: str) -> None:
+    """Property tests come upon one key with one kind of value too seldom."""
+    odd: list[Any] = [
+        None,
+        True,
+        0,
+        -1.5,
+        "",
+        "*",
+        [],
+        [None],
+        [[]],
+        [{"name": []}],
+        {},
+        {"a": None},
+    ]
+    for value in odd:
+        for entry in ({key: value, "command": "x"}, {"url": "https://a.example", key: value}):
+            config = ServerConfig.of_entry("s", entry, "here")
+            with suppress(MCPConfigError):
+                config.resolved({}, server="s")
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("given", [None, 1, "s", [None], [{"name": []}], [[]], {"s": None}])
+def test_what_should_hold_servers_may_hold_anything(holder: str, given: object) -> None:
+    assert all(isinstance(name, str) for name in servers_in({holder: given}) or {})
 
 
 def test_values_do_not_enter_messages(caplog: pytest.LogCaptureFixture) -> None:
