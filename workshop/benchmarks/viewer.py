@@ -192,14 +192,24 @@ def _server(workdir: Path) -> Iterator[tuple[httpx2.Client, subprocess.Popen[str
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
-            found = re.search(r"http://[^\s#]+/", line)
+            found = re.search(r"(http://\S+/)#/\?token=(\S+)", line)
             if found is None:
                 raise RuntimeError("The viewer did not start.")
-            with httpx2.Client(base_url=found[0], timeout=60, trust_env=False) as client:
+            address, token = found.groups()
+            headers = {"authorization": f"Bearer {token}"}
+            with httpx2.Client(
+                base_url=address, headers=headers, timeout=60, trust_env=False
+            ) as client:
                 client.get("").raise_for_status()
                 yield client, process
         finally:
             process.terminate()
+
+
+def _page_of(client: httpx2.Client) -> str:
+    """The address of the episode for a browser, which shows the token by itself."""
+    token = client.headers["authorization"].removeprefix("Bearer ")
+    return f"{client.base_url}#/long?token={token}"
 
 
 @contextmanager
@@ -268,7 +278,7 @@ def _until_seen(
     if browser is None:
         return []
     page = browser.new_page()
-    page.goto(f"{client.base_url}#/long")
+    page.goto(_page_of(client))
     first = json.loads(to_come[0])["turn"]
     page.wait_for_selector(_ROW.format(first - 1))
     seconds = []
@@ -288,7 +298,7 @@ def _painted(browser: Browser | None, workdir: Path, turns: int) -> tuple[float,
     with _server(workdir) as (client, _):
         page = browser.new_page()
         began = time.perf_counter()
-        page.goto(f"{client.base_url}#/long")
+        page.goto(_page_of(client))
         page.wait_for_selector(_ROW.format(turns))
         seen = (time.perf_counter() - began) * 1000
         painted = float(page.evaluate(_FIRST_PAINT))
@@ -299,7 +309,7 @@ def _painted(browser: Browser | None, workdir: Path, turns: int) -> tuple[float,
 @contextmanager
 def chromium() -> Iterator[Browser | None]:
     """Debian's Chromium, where it is and Playwright (of the group "check") can drive it."""
-    program = shutil.which("chromium")
+    program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if program is None or find_spec("playwright") is None:
         yield None
         return
