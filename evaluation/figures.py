@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from evaluation.achievements.achievement import Achievement, Achievements
+from evaluation.achievements.achievement import Achievement, Achievements, earned_by
 from evaluation.provenance import Provenance
 from session.game_state import TurnRecord
 from session.record.event_log import EpisodeDamagedError, read
@@ -76,9 +76,8 @@ class EpisodeFigures(EpisodeFold):
         super().take(entry)
         self.provenance.take(entry.event)
         if isinstance(turn := entry.event, TurnRecord):
-            for it in self.achievements:
-                if it.name not in self.earned and it.is_in(turn):
-                    self.earned[it.name] = turn.turn
+            waiting = (it for it in self.achievements if it.name not in self.earned)
+            self.earned |= dict.fromkeys((it.name for it in earned_by(turn, waiting)), turn.turn)
 
     @classmethod
     def read(cls, folder: Path, achievements: Achievements | None = None) -> Self:

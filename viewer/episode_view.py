@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TypeAlias
 
-from evaluation.achievements.achievement import Achievement, Achievements, shipped
+from evaluation.achievements.achievement import Achievement, Achievements, earned_by, shipped
 from mcp_ghost.messages import Usage
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import gained, one_line
@@ -49,8 +49,8 @@ class EpisodeView(EpisodeFold):
         self._stops: dict[str, list[int]] = {kind: [] for kind in _STOPS}
         """Turns, by what happened in them."""
         self._items: set[str] = set()
-        self._achievements: tuple[Achievement, ...] = ()
-        self._earned: set[str] = set()
+        self._achievements = 0
+        self._unearned: list[Achievement] = []
         self._progress: list[tuple[int, float]] = []
         """(turn, percent of the story's achievements), wherever there were more."""
         self._hints: list[JSONObject] = []
@@ -96,7 +96,8 @@ class EpisodeView(EpisodeFold):
                 self.map.begin(start.observation, self.known.carried)
                 self._items.update(it.name for it in start.observation.inventory or ())
                 if (file := shipped().get(start.story_sha256)) and not self._progress:
-                    self._achievements = Achievements.read(file).all
+                    self._unearned = [*Achievements.read(file).all]
+                    self._achievements = len(self._unearned)
                     self._progress = [(0, 0.0)]
         elif isinstance(event, Reflection):
             self._learned.learn(event)
@@ -179,10 +180,9 @@ class EpisodeView(EpisodeFold):
             if item not in self._items:
                 self._mark(turn, "item", item)
         self._items.update(carried)
-        still = (it for it in self._achievements if it.name not in self._earned)
-        if earned := {it.name for it in still if it.is_in(record)}:
-            self._earned |= earned
-            share = 100 * len(self._earned) / len(self._achievements)
+        if earned := earned_by(record, self._unearned):
+            self._unearned = [it for it in self._unearned if it not in earned]
+            share = 100 * (self._achievements - len(self._unearned)) / self._achievements
             self._progress.append((turn, round(share, 1)))
         if record.scored:
             self._mark(turn, "score", f"{gained(record.scored)}, now {after.score}")

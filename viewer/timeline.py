@@ -37,18 +37,14 @@ class Timeline:
 
     def take(self, entry: Entry) -> None:
         """Learn from one line; a time or a number that is none is left out."""
+        event = entry.event
         with suppress(ValueError, TypeError, KeyError):
-            match entry.event:
-                case LoggedEvent("turn_start"):
-                    self._began = self._decided = _seconds(entry)
-                    self._steps = []
-                    self._calls = {}
-                case LoggedEvent(event_type, fields):
-                    self._take_step(entry, event_type, fields)
-                case TurnRecord(turn=turn) if self._began is not None:
-                    self._add("game", "", self._decided, _seconds(entry))
-                    self._turns[turn] = tuple(sorted(self._steps, key=lambda it: it.start))
-                    self._began = None  # what comes before the next turn belongs to neither
+            if isinstance(event, LoggedEvent):
+                self._take_step(entry, event.event_type, event.fields)
+            elif isinstance(event, TurnRecord) and self._began is not None:
+                self._add("game", "", self._decided, _seconds(entry))
+                self._turns[event.turn] = tuple(sorted(self._steps, key=lambda it: it.start))
+                self._began = None  # what comes before the next turn belongs to neither
 
     def of_turn(self, turn: int) -> tuple[Step, ...]:
         """Return a turn's steps, by their beginning."""
@@ -56,6 +52,10 @@ class Timeline:
 
     def _take_step(self, entry: Entry, event_type: str, fields: Mapping[str, Any]) -> None:
         match event_type:
+            case "turn_start":
+                self._began = self._decided = _seconds(entry)
+                self._steps = []
+                self._calls = {}
             case "model_call":
                 self._add_ended("model", fields["role"], entry, fields["milliseconds"])
             case "mcp_server_started":

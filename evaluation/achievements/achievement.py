@@ -6,7 +6,7 @@ game prints and that must not be written down. No player is shown any of it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -36,20 +36,25 @@ class Achievement(NamedTuple):
     """One of ``FACTS``; empty: the value is words that the game prints."""
     value: str
 
-    def is_in(self, turn: TurnRecord) -> bool:
-        """Whether it is earned by what a turn led to."""
-        seen = turn.outcome
-        match self.fact:
-            case "room":
-                room = seen.room
-                return room is not None and self.value in {room.name.casefold(), f"#{room.id}"}
-            case "carrying":
-                return any(it.name.casefold() == self.value for it in seen.inventory or ())
+
+def earned_by(turn: TurnRecord, among: Iterable[Achievement]) -> list[Achievement]:
+    """Return those that are earned by what a turn led to."""
+    seen, words = turn.outcome, f" {normalised(turn.response)} "
+    known = {("carrying", it.name.casefold()) for it in seen.inventory or ()}
+    if room := seen.room:
+        known |= {("room", room.name.casefold()), ("room", f"#{room.id}")}
+
+    def is_earned(it: Achievement) -> bool:
+        match it.fact:
+            case "":
+                return f" {it.value} " in words
             case "score":
-                return seen.score is not None and seen.score >= int(self.value)
+                return seen.score is not None and seen.score >= int(it.value)
             case "sentence":
-                return self.value in sentence_hashes(turn.response)
-        return f" {self.value} " in f" {normalised(turn.response)} "
+                return it.value in sentence_hashes(turn.response)
+        return (it.fact, it.value) in known
+
+    return [it for it in among if is_earned(it)]
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,6 @@ class Achievements:
         return cls(tuple(found.values()), sha256(data).hexdigest())
 
 
-@lru_cache(maxsize=8)  # each achievement asks about the answer that was just given
 def normalised(text: str) -> str:
     """Reduce a text to its words, in small letters, with a space between them."""
     return " ".join(_WORDS.findall(text.casefold()))
@@ -97,7 +101,7 @@ def sentence_hash(sentence: str) -> str:
     return sha256(normalised(sentence).encode()).hexdigest()[:HASH_DIGITS]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=8)  # each achievement asks about the answer that was just given
 def sentence_hashes(text: str) -> frozenset[str]:
     """Hash each sentence of what the game printed."""
     return frozenset(sentence_hash(it) for it in _SENTENCES.split(text) if _WORDS.search(it))

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
+from pydantic_core import from_json
 
 from mcp_ghost.messages import LLMResponse, Usage
 from mcp_ghost.providers.common import LLMRequest
@@ -199,6 +200,9 @@ KINDS: Mapping[str, type[BaseModel]] = {
     "episode_end": EpisodeEnd,
 }
 MOST_DIGITS = 18
+_TOO_LONG = b"0" * (MOST_DIGITS + 1)
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+"""With every digit a zero, a number with too many of them is found in no time."""
 _TYPES = {kind: name for name, kind in KINDS.items()}
 STEPS = frozenset(KINDS) - {"model_call"}
 """Events that change the episode: each is on the disk before the next begins."""
@@ -239,14 +243,22 @@ def fields_of(line: bytes) -> dict[str, Any]:
         ValueError: It is not an event.
     """
     try:
-        text = line.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogatepass")
-        fields = _DECODER.decode(text)
-    except RecursionError as error:
-        raise ValueError("The line is nested too deeply.") from error
+        fields = from_json(line) if _TOO_LONG not in line.translate(_ZEROS) else _decoded(line)
+    except ValueError:  # of a byte order mark or half a character, which older logs may hold, too
+        fields = _decoded(line)
     if not isinstance(fields, dict) or "event_type" not in fields:
         raise ValueError("The line is not an event.")
+    return fields
+
+
+def _decoded(line: bytes) -> object:
+    try:
+        text = line.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogatepass")
+        read = _DECODER.decode(text)
+    except RecursionError as error:
+        raise ValueError("The line is nested too deeply.") from error
     # Neither pages nor pydantic models accept half a character.
-    return jsonable(fields) if b"\\ud" in line else fields  # type: ignore[return-value]  # a dict stays one
+    return jsonable(read) if b"\\ud" in line.lower() else read
 
 
 def _integer(digits: str) -> int:
