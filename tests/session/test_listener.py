@@ -40,9 +40,13 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @pytest.fixture
-def place() -> Iterator[tuple[str, int]]:
+def server() -> uvicorn.Server:
+    return uvicorn.Server(small_server(app, lifespan="off", timeout_keep_alive=PATIENCE))
+
+
+@pytest.fixture
+def place(server: uvicorn.Server) -> Iterator[tuple[str, int]]:
     """Where the app is served."""
-    server = uvicorn.Server(small_server(app, lifespan="off", timeout_keep_alive=PATIENCE))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
@@ -65,6 +69,17 @@ def answers(connection: socket.socket) -> bool:
             return False
         said += part
     return True
+
+
+def test_no_part_of_an_answer_waits_for_the_client_to_confirm_another(
+    server: uvicorn.Server, place: tuple[str, int]
+) -> None:
+    with connected(place) as client:
+        client.sendall(ASKS)
+        assert answers(client)
+        (connection,) = server.server_state.connections
+        ours = connection.transport.get_extra_info("socket")
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def is_closed(connection: socket.socket) -> bool:
