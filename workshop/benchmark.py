@@ -15,7 +15,7 @@ import sys
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.console import Console
 from rich.table import Table
@@ -24,7 +24,7 @@ from llm_client import LLMClient
 from managers.mcp_manager import MCPManager
 from mcp_ghost.cli.arguments import Parser, seed_number, whole_number
 from mcp_ghost.cli.program import DONE, program
-from mcp_ghost.results import ToolCallResult
+from mcp_ghost.toolset import Call, Outcome
 from scripts.scripted_model import read_commands
 from session.game_configuration import GameConfiguration
 from workshop.benchmarks.game import game
@@ -58,14 +58,12 @@ class TimedManager(MCPManager):
         await super().disconnect_session()
         self.parts["disconnect"].append(time.perf_counter() - started)
 
-    async def call_tool(
-        self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float = 30
-    ) -> ToolCallResult:
+    async def call(self, call: Call) -> Outcome:
         """Timed; waiting for the connection included."""
         started = time.perf_counter()
-        result = await super().call_tool(tool_name, arguments, timeout_seconds)
+        outcome = await super().call(call)
         self.parts["call"].append(time.perf_counter() - started)
-        return result
+        return outcome
 
 
 def agent_turns(model: BenchModel, turns: int, *, mcp: bool) -> dict[str, float]:
