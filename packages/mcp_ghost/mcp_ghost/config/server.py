@@ -251,5 +251,6 @@ def _warn_once(message: str) -> None:
 
 def is_server(value: object) -> bool:
     """Whether ``value`` is such an object; the SDK need not be there for anything else."""
-    sdk = sys.modules.get("mcp.server")
-    return sdk is not None and isinstance(value, (sdk.MCPServer, sdk.Server))
+    sdk = sys.modules.get("mcp.server")  # which another thread may just be importing
+    classes = (getattr(sdk, name, None) for name in ("MCPServer", "Server"))
+    return isinstance(value, tuple(filter(None, classes)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -130,6 +132,13 @@ def test_any_entry_can_be_used_or_says_why_not(entry: dict[str, Any]) -> None:
         said = str(error)
     assert not said or "'s'" in said
     assert isinstance(config.disabled, bool)
+
+
+def test_servers_are_read_while_another_thread_imports_the_sdk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server", ModuleType("mcp.server"))
+    assert read({"command": "x"}).command == "x"
 
 
 @pytest.mark.parametrize("key", sorted(KEYS))
