@@ -1,5 +1,6 @@
 """A game being played: commands in, text and facts out."""
 
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -143,7 +144,7 @@ class Game:
             self._memory(reply),
             reply.text,
             has_quit=reply.ended,
-            asks_at_end=partial(self._asks_at_end, reply.state),
+            asks_at_end=partial(self._asks_at_end, reply),
         )
 
     def facts(self) -> Facts:
@@ -217,21 +218,20 @@ class Game:
             )
         return _Moment(reply, progress, facts)
 
-    def _asks_at_end(self, state: bytes) -> bool:
+    def _asks_at_end(self, reply: Reply) -> bool:
         """Return whether the story now does nothing but ask: it answers all commands alike.
 
         They are given to a copy of the game, one after the other.
         """
         answers = set()
-        for command in ("look", "inventory"):
-            try:
-                if self._engine.look(state).waits_for == "key":
+        try:
+            for command in ("look", "inventory"):
+                if reply.waits_for == "key":
                     return False
-                reply = self._engine.step(state, command)
-            except (EngineError, InvalidCommandError):
-                return False
-            answers.add(reply.text.lower().replace(command, ""))
-            state = reply.state
+                reply = self._engine.step(reply.state, command)
+                answers.add(re.sub("look|inventory", "", reply.text.lower()))  # it may repeat them
+        except (EngineError, InvalidCommandError):
+            return False
         return len(answers) == 1
 
 

@@ -28,7 +28,7 @@ from game_interface.engines.remglk import (
 )
 from game_interface.errors import EngineError, InvalidCommandError, SnapshotError
 from game_interface.machine.facts import Waits
-from game_interface.machine.quetzal import dynamic_memory, without_history
+from game_interface.machine.quetzal import dynamic_memory, restorable
 from stories.memory import StoryImage
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class GlkEngine:
                     window |= {"buf_chars": "", "buf_specials": []}
                     window["buf_runs"] = [{"style": window["style"], "pos": 0}]
             if self._image:
-                saved, tags = without_history(saved), _renumber(library)
+                saved, tags = restorable(saved), _renumber(library)
             shown = above(library, before.above.status, update.waits_for)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise EngineError(f"the interpreter left no state ({error!r})") from error

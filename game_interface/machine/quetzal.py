@@ -40,13 +40,14 @@ def dynamic_memory(saved: bytes, story: bytes, size: int) -> bytes:
     return memory.to_bytes(size, "big")
 
 
-def without_history(saved: bytes) -> bytes:
-    """Return the saved game without what was printed last, which bocfel keeps to show it again."""
-    kept = [(name, data) for name, data in _chunks(saved) if name != b"Bfhs"]
-    parts = (
-        name + len(data).to_bytes(4, "big") + data + bytes(len(data) % 2) for name, data in kept
-    )
-    body = saved[8:12] + b"".join(parts)
+def restorable(saved: bytes) -> bytes:
+    """Return the saved game as bocfel restores it, without what was printed last."""
+    body = saved[8:12]
+    for name, data in _chunks(saved):
+        if name == b"Args" and data[:1] == b"\1":  # of `read_char`: but one to three it refuses
+            data = data[:7] if data[1:] else data + b"\0\1"
+        if name != b"Bfhs":  # with which it would show the screen again
+            body += name + len(data).to_bytes(4, "big") + data + bytes(len(data) % 2)
     return b"FORM" + len(body).to_bytes(4, "big") + body
 
 

@@ -97,11 +97,15 @@ ANNOUNCED = {
 QUESTION = "\n\nWould you like to RESTART, RESTORE a saved game or QUIT?\n> "
 
 
+HINTS = "\n\nWould you like to RESTART, RESTORE, QUIT, or look at your inventory of HINTS?\n> "
+
+
+@pytest.mark.parametrize("question", [QUESTION, HINTS])
 @pytest.mark.parametrize("line", ANNOUNCED)
 def test_without_a_profile_an_end_is_known_by_its_words_where_all_commands_are_answered_alike(
-    line: str, tmp_path: Path
+    line: str, question: str, tmp_path: Path
 ) -> None:
-    with started(written(tmp_path, build(code=loop(say(line + QUESTION))))) as game:
+    with started(written(tmp_path, build(code=loop(say(line + question))))) as game:
         game.step("jump")
         facts = game.facts()
 

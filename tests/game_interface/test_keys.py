@@ -45,6 +45,16 @@ def test_each_key_reaches_the_story(tmp_path: Path) -> None:
         assert set(KEY_NAMES) <= CODES.keys()
 
 
+@pytest.mark.parametrize("operands", [b"\xff", b"\x55\1\0\0\0"])
+def test_a_key_asked_for_with_unusual_operands_is_waited_for_once(
+    operands: bytes, tmp_path: Path
+) -> None:
+    """None or four, of which bocfel would begin the game again."""
+    code = say("Title\n") + b"\xf6" + operands + b"\x00" + say("Hall\n") + LINES
+    with started(written(tmp_path, build(version=5, code=code), "keys.z5")) as game:
+        assert [game.step("q"), game.step("look")] == ["Hall", "Done."]
+
+
 @pytest.mark.parametrize("given", ["", "  ", "\n", "<space>", "[Enter]", "SPACE"])
 def test_what_people_mean_by_a_key_is_understood(given: str) -> None:
     assert validate_command(given, "key") in {"space", "enter"}
