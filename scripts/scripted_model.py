@@ -146,7 +146,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--port", type=port_number, default=0, help="loopback port (default: a free one)"
     )
     parser.add_argument(
-        "--think-every", type=whole_number(), default=0, metavar="N", help="call a tool first"
+        "--think-every",
+        type=whole_number(),
+        default=0,
+        metavar="N",
+        help="call a tool first in every Nth turn",
     )
     flags = parser.parse_args(arguments)
     return program("scripted_model.py", lambda _: _serve(flags))

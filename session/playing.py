@@ -63,7 +63,7 @@ class MindSettings(BaseModel):
     map_enabled: bool = True
     """Tell the model what it has found out about rooms and passages."""
     map_rooms_shown: PositiveInt = 12
-    """How many rooms around the current one it is told about."""
+    """How many rooms around the current one the model is told about."""
     memories_enabled: bool = True
     """Attach memories to rooms, and recall them there and nearby."""
     memories_token_budget: PositiveInt = 500
@@ -83,7 +83,8 @@ class MindSettings(BaseModel):
     ledger_enabled: bool = True
     """Tell the model what scored in earlier episodes."""
     condition_enabled: bool = True
-    """Tell it what the game last said about attacks, wounds, light and load, and what is gone."""
+    """Tell the model what the game last said about attacks, wounds, light and load, and what is
+    gone."""
     storage_enabled: bool = True
     """Pass on what is learned to later episodes."""
     storage_carry_over: bool = True

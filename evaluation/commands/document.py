@@ -20,7 +20,7 @@ BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 _PAGE = ROOT / "docs" / "evaluation.md"
 _WIDTH = 130
 _DESCRIPTION = f"""\
-Writes the results of an evaluation into a page, between the lines {BEGIN.strip()}
+Write the results of an evaluation into a page, between the lines {BEGIN.strip()}
 and {END.strip()}, and beside it their figures (NAME-results.json) and, if it was drawn,
 their picture (NAME-scores.png). Plays nothing.
 """

@@ -23,10 +23,10 @@ from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
 
 _DESCRIPTION = """\
-Copies the episodes of several evaluations, which must have been played under
-the same rules, into one: of other seeds, variants or episodes. What comes out
-can be continued, exported and compared like any other. When run again, it
-continues where it was interrupted. Plays nothing.
+Join evaluations that were played under the same rules, with other seeds,
+variants or episodes, by copying their episodes into one. The result can be
+continued, exported and compared like any other. If this is interrupted, run it
+again. Plays nothing.
 """
 _EPILOG = """\
 exit code: 0 merged; 1 something could not be written (run again to continue);

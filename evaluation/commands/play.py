@@ -61,7 +61,7 @@ Other commands, each with its own --help:
   evaluate.py merge OUT A B...  one evaluation out of several machines' parts
   evaluate.py export DIR        what was played, as tables in CSV or Parquet
   evaluate.py measure EPISODE   the achievements that an episode earned
-  evaluate.py document DIR      the results in docs/evaluation.md
+  evaluate.py document DIR      the results, put into docs/evaluation.md
 
 Settings that have no flag here come from the environment (ZORKGPT_*), .env
 and pyproject.toml.
@@ -74,14 +74,14 @@ _PLAYED = """\
 --shard I/N        play the I-th of N parts of the games and seeds; `merge` joins the parts
 --seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
 --episodes N       episodes of each variant and seed (default 1)
---turns N          at most this many turns an episode (default 100)
+--turns N          at most this many turns per episode (default 100)
 --fork EPISODE@TURN  play branches of that episode, from that turn on, instead of new games
 --carry-over       pass on what is learned from episode to episode of one variant and seed
 """
 _PLAYER = f"""\
 --player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model), mcp:COMMAND
---walkthrough PATH  commands of the player walkthrough, one a line; of a suite, a folder of GAME.txt
---hints PATH       tell models this text beforehand; of a suite, a folder of GAME.txt
+--walkthrough PATH  commands of the player walkthrough, one per line; for a suite, a folder of GAME.txt
+--hints PATH       tell models this text beforehand; for a suite, a folder with a GAME.txt for each
 --model NAME       the model's name at the endpoint
 --base-url URL     the model's endpoint (default: by the key that is set; else the small model)
 --mcp              offer MCP tools
@@ -91,11 +91,11 @@ _PLAYER = f"""\
 _HOW = """\
 --jobs J           episodes at a time (default: one per core, here {cores}; on Ray, of all nodes)
 --on PLACE         where: local (default), ray (a cluster on this machine), or ray://HOST:PORT
---requests-per-minute N  at most N requests to models in any minute, over all episodes
---max-cost USD     dollars that all episodes together may cost, if providers report cost
+--requests-per-minute N  at most N requests to models in any minute, all episodes together
+--max-cost USD     dollars that all episodes together may cost, if the provider reports costs
 --name NAME        name of the evaluation, which its episodes record
 --out DIR          where everything goes (default: game_files/evaluations/NAME)
---yes              begin without a question, however long it will take
+--yes              start without asking, however long it may take
 """
 LOCAL = "local"
 _MAX_SEED = 2**31 - 1

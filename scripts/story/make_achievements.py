@@ -6,10 +6,10 @@
 The second way needs `uv sync --extra jericho`.
 
 Writes x.achievements.tsv beside the story, where evaluations find it. The walkthrough is played
-as a player would play it. Of what its turns led to (points, rooms entered for the first time,
-things carried for the first time; where none of that is known, sentences printed for the first
-time, as hashes) some are chosen that are spread over the solution and that random players do not
-achieve. The walkthrough must earn all of them. No text of the game is written, but for names.
+as a player would play it. Its achievements are points, rooms entered for the first time and things
+carried for the first time, or, where none of that is known, hashes of sentences printed for the
+first time. Those that are written are spread over the solution, random players do not earn them,
+and the walkthrough earns all of them. Of the game's text, only names are written.
 """
 
 import argparse

@@ -168,7 +168,9 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 
 
 def _added(commands: Commands, name: str, purpose: str) -> Parser:
-    return commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+    return commands.add_parser(
+        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
+    )
 
 
 class _Version(argparse.Action):
