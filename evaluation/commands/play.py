@@ -80,8 +80,8 @@ _PLAYED = """\
 """
 _PLAYER = f"""\
 --player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model), mcp:COMMAND
---walkthrough PATH  commands of the player walkthrough, one per line; for a suite, a folder of GAME.txt
---hints PATH       tell models this text beforehand; for a suite, a folder with a GAME.txt for each
+--walkthrough PATH  commands of walkthrough, one per line; for a suite, a folder of files GAME.txt
+--hints PATH       tell models this text beforehand; for a suite, a folder of files GAME.txt
 --model NAME       the model's name at the endpoint
 --base-url URL     the model's endpoint (default: by the key that is set; else the small model)
 --mcp              offer MCP tools

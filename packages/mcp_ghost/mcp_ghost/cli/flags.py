@@ -168,9 +168,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 
 
 def _added(commands: Commands, name: str, purpose: str) -> Parser:
-    return commands.add_parser(
-        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
-    )
+    described = f"{purpose[0].upper()}{purpose[1:]}."
+    return commands.add_parser(name, help=purpose, description=described)
 
 
 class _Version(argparse.Action):

@@ -324,6 +324,7 @@ def test_help_names_commands_and_exit_codes_and_imports_next_to_nothing(ghost: P
     assert "exit code: 0 success" in described
     assert all("mcp-ghost " in line for line in examples.splitlines())  # to be copied: not broken
     assert "--max-iterations" in ghost.run("run", "--help").stdout
+    assert "Ctrl-D ends it." in ghost.run("chat", "--help").stdout
 
 
 def test_a_download_is_told_once_with_a_view_and_without(tmp_path: Path) -> None:

@@ -202,6 +202,7 @@ def _add_jobs(commands: Commands) -> None:
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:
-    command = commands.add_parser(name, help=purpose, description=f"{purpose.capitalize()}.")
+    described = f"{purpose[0].upper()}{purpose[1:]}."
+    command = commands.add_parser(name, help=purpose, description=described)
     add_trust(command)
     return command
