@@ -144,7 +144,7 @@ tables.addEventListener("close", async () => {
     const { name, rows } = view.table;
     save(`${name}.${kind}`, kind === "csv" ? csv(await rows()) : jsonl(await rows()), kind === "csv" ? "text/csv" : "application/jsonl");
   } catch (error) {
-    tell(`It could not be loaded. ${error.message}`);
+    tell(`The table could not be loaded. ${error.message}`);
   }
 });
 document.getElementById("skip").addEventListener("click", (event) => {

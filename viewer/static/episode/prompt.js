@@ -30,13 +30,13 @@ export class Prompt {
       const other = this.#other;
       let missing = "";
       const [calls, before] = await Promise.all([this.episode.modelCalls(turn), other > 0 ? this.episode.modelCalls(other, this.#against.id || this.episode.id).catch((error) => {
-        missing = `It cannot be compared: ${error.message}`;
+        missing = `The other prompt could not be loaded: ${error.message}`;
         return [];
       }) : []]);
       if (ticket === this.#asked) this.#draw(calls, before, missing);
     } catch (error) {
       if (ticket !== this.#asked) return;
-      this.#say(error.status === 404 && MODE === "static" ? ["This copy of the episode has no prompts: export it with ", h("code", { class: "unbroken" }, "--prompts"), "."] : `It could not be loaded. ${error.message}`);
+      this.#say(error.status === 404 && MODE === "static" ? ["This copy of the episode has no prompts: export it with ", h("code", { class: "unbroken" }, "--prompts"), "."] : `The prompt could not be loaded. ${error.message}`);
     }
   }
 

@@ -19,7 +19,7 @@ export class Settings {
       this.#draw(await this.episode.settings());
     } catch (error) {
       this.#asked = false;
-      fill(this.node, h("p", { class: "fine" }, `They could not be loaded. ${error.message}`));
+      fill(this.node, h("p", { class: "fine" }, `The settings could not be loaded. ${error.message}`));
     }
   }
 

@@ -11,7 +11,7 @@ export function turnArticle(episode, turn) {
     Boolean(turn.scored) && h("span", { class: "delta", "data-down": turn.scored < 0 }, format.signed(turn.scored)));
   const body = h("div", { class: "body" },
     h("p", { class: "where" }, bdi(format.placeName(turn.place)), h("span", { class: "spent" }, spent(turn))),
-    hintsAt(episode, turn.turn).map(({ text }) => h("p", { class: "aside from-watcher" }, h("b", {}, "Hint by the person watching "), bdi(text))),
+    hintsAt(episode, turn.turn).map(({ text }) => h("p", { class: "aside from-watcher" }, h("b", {}, "Hint from the person watching "), bdi(text))),
     turn.tools.map((tool, i) => toolCall(episode, turn.turn, tool, i)),
     turn.refused.map(refusal),
     turn.thinking && !saysFailure(turn) && h("div", { class: "thinking" }, h("span", { class: "unseen" }, "Model thinks: "), foldable(turn.thinking)),
@@ -102,7 +102,7 @@ function showResult(place, episode, turn, tool, i) {
       fill(place, wholeText(await episode.toolResult(turn, i)));
     } catch (error) {
       more.disabled = false;
-      more.after(h("span", { class: "failure" }, ` It could not be loaded. ${error.message}`));
+      more.after(h("span", { class: "failure" }, ` The text could not be loaded. ${error.message}`));
     }
   });
   place.append(more);

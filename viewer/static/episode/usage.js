@@ -58,7 +58,7 @@ export class Usage {
       this.#rows = rows.filter(([it]) => it <= turn);
       this.#draw();
     } catch (error) {
-      if (ticket === this.#asked) this.told.textContent = `It could not be loaded. ${error.message}`;
+      if (ticket === this.#asked) this.told.textContent = `The figures could not be loaded. ${error.message}`;
     }
   }
 

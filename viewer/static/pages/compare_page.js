@@ -94,7 +94,7 @@ export class ComparePage {
       if (FIGURES[at][0] !== this.figure.value) return;
       this.chart.show(spent.map((points) => ({ turns: [0, ...points.map(([turn]) => turn)], values: [0, ...points.map((it) => it[at])] })).map(named), false);
     } catch (error) {
-      this.wrong.textContent = `It could not be loaded. ${error.message}`;
+      this.wrong.textContent = `The curves could not be loaded. ${error.message}`;
     }
   }
 
