@@ -195,6 +195,7 @@ async def test_a_stop_whose_loop_ends_leaves_no_pipe() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await stop
     assert process._transport.is_closing()
+    assert await process.exits_within(PATIENCE)  # else a later test would hear of it
 
 
 def test_a_forgotten_close_is_made_up_for_when_the_loop_ends(tmp_path: Path) -> None:
