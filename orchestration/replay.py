@@ -81,7 +81,9 @@ def replay(folder: Path, story: str = "") -> Replayed:
         raise ConfigurationError(f"There is no episode in {folder}.")
     known, runs = _runs(folder)
     if not runs:
-        raise ConfigurationError(f"{folder.name} cannot be replayed: it ended before it began.")
+        raise ConfigurationError(
+            f"{folder.name} cannot be replayed: its log ends before the game begins."
+        )
     start = runs[0].begin
     whole = [run for run in runs if run.calls or all(isinstance(it, Hint) for it in run.steps)]
     if not isinstance(start, EpisodeStart) or (len(whole) < len(runs) and start.asks_a_model):

@@ -384,8 +384,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
             return self
         if is_wanted:
             raise ConfigurationError(
-                f"MCP is asked for, and nobody vouches for {file}: give --trust if you know who "
-                "wrote it, --config FILE, or --no-mcp."
+                f"MCP is switched on, but {file} is not trusted: give --trust if you know who "
+                "wrote it, --config FILE to name the settings, or --no-mcp."
             )
         return self.model_copy(update={"mcp_enabled": False})
 
@@ -419,9 +419,9 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
             if role.base_url == EMBEDDED_BASE_URL and role.model != own:
                 keys = " or ".join(key for hosted in HOSTED for key in hosted.key_variables)
                 raise ConfigurationError(
-                    f"The model {role.model} cannot be asked: no key and no endpoint is set, and "
-                    f"the model on this machine is {own}. Set {keys}, or --base-url; or leave out "
-                    "the model's name to play with the one on this machine."
+                    f"The model {role.model} cannot be asked: neither a key nor an endpoint is "
+                    f"set, and the model on this machine is {own}. Set {keys}, or give --base-url; "
+                    "or leave out the model's name to play with the one on this machine."
                 )
 
     @property

@@ -220,7 +220,7 @@ def read_pipe(pipe: IO[bytes], seconds: float, most: int, *, one_line: bool = Fa
         selector.register(pipe, selectors.EVENT_READ)
         while not (one_line and output.endswith(b"\n")):
             if not selector.select(max(0.0, deadline - time.monotonic())):
-                raise EngineError(f"the story did not come to an end in {seconds:g} seconds")
+                raise EngineError(f"the story gave no answer within {seconds:g} seconds")
             chunk = os.read(pipe.fileno(), _CHUNK)
             if not chunk:
                 break

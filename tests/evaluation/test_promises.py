@@ -54,7 +54,7 @@ def test_a_model_that_is_not_there_is_refused_with_advice(
         monkeypatch.delenv(name, raising=False)
     assert main(["--story", "bundled", "--model", "gpt-5", "--out", "out"]) == 2
     said = capsys.readouterr().err
-    assert "The model gpt-5 cannot be asked: no key and no endpoint is set" in said
+    assert "The model gpt-5 cannot be asked: neither a key nor an endpoint is set" in said
     assert EMBEDDED_MODEL_NAME in said
     assert "OPENAI_API_KEY" in said
     assert not (tmp_path / "out").exists()

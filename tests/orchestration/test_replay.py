@@ -277,7 +277,7 @@ def test_a_step_that_is_no_longer_what_it_was_is_named_in_words(tmp_path: Path) 
 
 def test_an_episode_that_never_began_cannot_be_replayed(tmp_path: Path) -> None:
     (tmp_path / EVENTS_FILE).touch()
-    with pytest.raises(ConfigurationError, match="it ended before it began"):
+    with pytest.raises(ConfigurationError, match="its log ends before the game begins"):
         replay(tmp_path)
 
 

@@ -86,7 +86,7 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
         failed = PageError(f"{address(url)} cannot be read: {reason_of(error)}")
         raise _passing(failed) if _may_pass(error) else failed from error
     if not page.text:
-        raise PageError(f"{address(url)} contains no text, but sends its readers on in circles.")
+        raise PageError(f"{address(url)} contains no text, and its redirects go in circles.")
     return page
 
 
