@@ -243,8 +243,10 @@ def test_a_chat_player_is_told_too(
 ) -> None:
     with playing(tmp_path, 2, cockpit=cockpit, player_name="chat") as gate:
         with_log(client)
-        press("hint", HINT)
-        gate.open(2)
+        with streamed(client) as told:
+            doing(told, "thinking")
+            press("hint", HINT)
+            gate.open(2)
     folder = tmp_path / "episodes" / "played"
     calls = [it.event for it in read(folder) if isinstance(it.event, ModelCall)]
     asked = [call.request["messages"] for call in calls]
