@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from mcp_ghost.providers.exchange import OnExchange
-    from mcp_ghost.providers.streaming.events import OnDelta
+    from mcp_ghost.providers.streaming import OnDelta
     from session.game_configuration import GameConfiguration
 
     _Reply = Coroutine[Any, Any, LLMResponse]

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from game_interface import Game
     from managers.mcp_manager import MCPManager
     from mcp_ghost.providers.client import Gate
-    from mcp_ghost.providers.streaming.events import OnDelta
+    from mcp_ghost.providers.streaming import OnDelta
     from players.player import Player
 
 BeforeTurn: TypeAlias = Callable[[int, logging.Logger], Iterable[str]]

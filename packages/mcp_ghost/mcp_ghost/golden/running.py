@@ -23,7 +23,7 @@ from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.client import base_url_of, get_llm_client
 from mcp_ghost.providers.common import StreamingProvider
 from mcp_ghost.providers.registry import get_provider
-from mcp_ghost.providers.streaming.events import EventReader
+from mcp_ghost.providers.streaming import EventReader
 from mcp_ghost.providers.transport import Endpoint
 from mcp_ghost.toolsets.server import Leaf, Server
 

@@ -47,7 +47,7 @@ from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, O
 from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
 from mcp_ghost.providers.refusal import HARMLESS, found_by_halving, may_be_of_a_tool, named_tools
 from mcp_ghost.providers.registry import get_provider
-from mcp_ghost.providers.streaming.events import DeltaTracker, OnDelta
+from mcp_ghost.providers.streaming import DeltaTracker, OnDelta
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport, is_transient
 from mcp_ghost.results import JSONObject
 
@@ -273,9 +273,10 @@ class ProviderClient:
     async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
         """The reply to what the model accepts: what it refuses is left out from then on."""
         model, accepted = call.request.model, self._accepted_by[call.request.model]
-        wire, left, corrections = self._encoded(call, headers), None, 0
+        left, corrections = None, 0
         async with self._transport() as transport:
             while True:
+                wire = self._encoded(call, headers)
                 payload = accepted.of(wire.payload)
                 call.goes_out(payload, wire.payload)
                 try:
@@ -285,10 +286,8 @@ class ProviderClient:
                     if not may_turn or not accepted.turn_from_silence(wire.path, error):
                         raise
                     self._log_refused({"wire": "on the chat wire"}, error, model)
-                    wire = self._encoded(call, headers)
                 except LLMStatusError as error:
                     if self._leave_out(self._named_tools(call.request, error), error, model):
-                        wire = self._encoded(call, headers)
                         continue
                     learned = accepted.turn(wire.path, error, may_turn=self._wire == "auto")
                     if "wire" in learned:
@@ -303,7 +302,6 @@ class ProviderClient:
                     if not learned and may_be_of_a_tool(error):
                         bad = await self._tried_tools(transport, call, headers, error)
                         if self._leave_out(bad, error, model):
-                            wire = self._encoded(call, headers)
                             continue
                     corrections += 1
                     if corrections > _MOST_CORRECTIONS:
@@ -313,7 +311,6 @@ class ProviderClient:
                             left if left and named_wire(wire.path, error) == "chat" else error
                         ) from None
                     self._log_refused(learned, error, model)
-                    wire = self._encoded(call, headers)
 
     def _named_tools(self, request: LLMRequest, error: LLMStatusError) -> list[ToolSchema]:
         """The tools on offer that ``error`` names."""

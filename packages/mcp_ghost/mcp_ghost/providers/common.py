@@ -9,18 +9,15 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from mcp_ghost.errors import LLMMalformedCallError, LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema, text_in
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.parameters import odd_names
 from mcp_ghost.providers.schema import is_recursive
+from mcp_ghost.providers.streaming import Assembler
 from mcp_ghost.results import JSONObject, strict_json
-
-if TYPE_CHECKING:
-    from mcp_ghost.providers.streaming.events import Assembler
-
 
 Wire: TypeAlias = Literal["chat", "responses"]
 """OpenAI's formats: chat completions, and the Responses API."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from mcp_ghost.errors import LLMError, LLMReplyError
 from mcp_ghost.messages import LLMResponse, Usage
 from mcp_ghost.providers.common import LLMRequest, usage_of
+from mcp_ghost.providers.streaming import OnDelta
 from mcp_ghost.results import JSONObject
-
-if TYPE_CHECKING:
-    from mcp_ghost.providers.streaming.events import OnDelta
 
 _CONVERSATION = frozenset(
     {"messages", "system", "contents", "systemInstruction", "input", "instructions", "tools"}

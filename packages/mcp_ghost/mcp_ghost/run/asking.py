@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_ghost.errors import LLMError, LLMStatusError, is_too_long
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema
-from mcp_ghost.providers.streaming.events import Delta
+from mcp_ghost.providers.streaming import Delta
 from mcp_ghost.run.limits import Budget
 from mcp_ghost.run.shared import Run
 

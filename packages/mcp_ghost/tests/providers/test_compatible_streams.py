@@ -16,7 +16,7 @@ import pytest
 
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import LLMResponse
-from mcp_ghost.providers.streaming.events import EventReader
+from mcp_ghost.providers.streaming import EventReader
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.testing.wires import WireName
 from tests.support.wires import llm_client

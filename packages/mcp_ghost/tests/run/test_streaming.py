@@ -15,7 +15,7 @@ from mcp_ghost import Ghost, get_llm_client, mcp_ghost
 from mcp_ghost.events import ModelReply, RunEnd, RunStart, Text
 from mcp_ghost.golden import compare_golden, load_golden, record_golden, replay_golden
 from mcp_ghost.providers.openai import OpenAI
-from mcp_ghost.providers.streaming.events import EventReader
+from mcp_ghost.providers.streaming import EventReader
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply, tool_reply
 from tests.support.ghosts import KEY, PROVIDERS, Notes, assert_well_formed, play
 from tests.support.wires import provider_of, spoken
