@@ -72,6 +72,8 @@ class UnrecordedGame:
         seen = observation_of(self._game.facts())
         self.game_state.begin(opening, seen)
         self._boundary.begin(Player(), opening, seen, CarriedOver())
+        if self._game.is_over:
+            self.game_state.end_reason = EndReason.GAME_OVER
         return self._reply("\n\n".join([*self._notices, opening]))
 
     def command(self, text: str) -> GuestReply:

@@ -163,7 +163,9 @@ def hints_of(state: GameState) -> Iterable[str]:
 
 
 def keys_of(state: GameState) -> Iterable[str]:
-    """Tell that the game waits for a key, where it does, and which there are."""
+    """Tell why the latest answer was not played, and which keys the game waits for, if it does."""
+    if state.unplayed:
+        yield f"Your latest answer was not played: {state.unplayed}"
     if state.observation and state.observation.waits_for == "key":
         yield f"The game waits for a key, not for a command: answer with {KEYS_TO_GIVE}."
 

@@ -9,6 +9,7 @@ from game_interface import Exit, Thing
 from players.player import Player
 from session.game_state import (
     ExitSeen,
+    FailedTurn,
     GameState,
     Hint,
     Observation,
@@ -40,10 +41,12 @@ class Boundary:
         self._player = player
         player.begin(opening, told, carried)
 
-    def take_in(self, step: TurnRecord | Reflection | Hint) -> None:
-        """Tell of a finished turn, of what looking back yielded, or what a watcher says."""
+    def take_in(self, step: TurnRecord | FailedTurn | Reflection | Hint) -> None:
+        """Tell of a turn, of what looking back yielded, or what a watcher says."""
         if isinstance(step, Hint):
             self.state.hear(step)
+        elif isinstance(step, FailedTurn):
+            self.state.fail(step)
         elif isinstance(step, TurnRecord):
             told = self.perception.apply(step)
             self.state.apply(told)

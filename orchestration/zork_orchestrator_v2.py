@@ -287,6 +287,8 @@ class ZorkOrchestratorV2:
                 self._boundary.begin(player, opening, first, known.carried)
                 self._log_start(game, player, first)
                 self._knowledge.catch_up()
+        if game.is_over and not state.game_over:  # it ended with its first words
+            state.end_reason = EndReason.GAME_OVER
         self._turns = TurnPlayer(game, player, self.config, self._boundary, self._moments)
         return self._turns
 
@@ -387,11 +389,10 @@ class ZorkOrchestratorV2:
 
     def _take_in(self, step: Step) -> None:
         """Tell everyone who learns, in the order of the log."""
+        self._boundary.take_in(step)
         if isinstance(step, FailedTurn):
             self.game_state.fail(step)
-            return
-        self._boundary.take_in(step)
-        if isinstance(step, Reflection):
+        elif isinstance(step, Reflection):
             self.game_state.spend(step.usage)
         elif isinstance(step, TurnRecord):
             self.game_state.apply(step)

@@ -48,15 +48,16 @@ class RandomPlayer(Player):
     def decide(self, state: GameState, facts: Facts) -> Decision:
         """Return what was thrown; without its word where that is an order to the interpreter.
 
-        Where a key is waited for, it presses one that means no choice.
+        The word is left out, too, where it is asked again, because the game did not take it. Where
+        a key is waited for, it presses one that means no choice.
         """
+        thrown, self._next = self._next, self._next.partition(" ")[0]
         if facts.waits_for == "key":
-            return Decision("space", "", proposed=self._next)
+            return Decision("space", "", proposed=thrown)
         try:
-            command = validate_command(self._next)
+            return Decision(validate_command(thrown), "", proposed=thrown)
         except InvalidCommandError:
-            command = self._next.partition(" ")[0]
-        return Decision(command, "", proposed=self._next)
+            return Decision(self._next, "", proposed=thrown)
 
     def _throw(self, text: str) -> str:
         command = self._one_of(_COMMANDS)

@@ -326,6 +326,8 @@ class GameState:
         self.tool_calls = 0
         self.failed_turns = 0
         """Failed attempts in a row, so far, at the coming turn."""
+        self.unplayed = ""
+        """Why the latest answer was not played; empty where it was, or where there was none."""
         self.turns_without_news = 0
         self.turns_with_one_answer = 0
         """Turns in a row to which the game said the same, or nothing, whatever the command."""
@@ -363,6 +365,7 @@ class GameState:
     def fail(self, failed: FailedTurn) -> None:
         """Add a turn that was tried and not played."""
         self.failed_turns += 1
+        self.unplayed = failed.failure if failed.proposed else ""
         self.tool_calls += len(failed.tools)
         self.spend(failed.usage)
 
@@ -392,7 +395,7 @@ class GameState:
             self.nav_target = record.nav_target
         self.deaths = added(self.deaths, record.died)
         self.tool_calls += len(record.tools)
-        self.failed_turns = 0
+        self.failed_turns, self.unplayed = 0, ""
         self.spend(record.usage)
         self.best_score = max(self.best_score, record.outcome.score or 0)
         self._observe(record.after)

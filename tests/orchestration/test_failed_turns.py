@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,10 +16,10 @@ from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from session.game_state import EndReason
 from tests.game_interface.bad_stories import HANGING_LATER
-from tests.support.episodes import answer, configured, played, read_events, watched
+from tests.support.episodes import answer, configured, played, read_events, user_text, watched
 from tests.support.games import written
 from tests.support.journal import NAME, Journal
-from tests.support.tiny_story import build, loop, say
+from tests.support.tiny_story import QUIT, TEXT_BUFFER, build, endlessly, loop, say
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import ModelRequest
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.mcp
 
 USAGE = {"prompt_tokens": 70, "completion_tokens": 30, "cost": 0.5}
 GARBAGE = content_reply("Hm.", usage=USAGE)
+LINES = endlessly(b"\xe4\x0f\x02\xe0\x03\x60\x00" + say("Lighthouse.\n"))
 UNUSABLE = {
     "no reply": error_reply(500, "on fire"),
     "garbage": GARBAGE,
@@ -208,3 +210,31 @@ def test_where_a_command_finds_the_story_damaged_the_player_is_told_the_place(
     episode = played(tmp_path, lambda _: answer("wait"), story=str(story))
     assert (episode.end["reason"], episode.end["turns"]) == ("engine_refused", 3)
     assert "illegal opcode (pc = 0x10" in episode.turns[0].response
+
+
+def test_the_next_try_is_told_why_an_answer_was_not_played(tmp_path: Path) -> None:
+    script = [answer("wait"), answer("undo"), answer("north"), answer("wait")]
+    episode = played(tmp_path, script, max_turns_per_episode=3)
+    why = "answer was not played: .*'undo' is a command to the interpreter"
+    told = [bool(re.search(why, user_text(request))) for request in episode.requests]
+    assert told == [False, False, True, False]
+    assert [turn.command for turn in episode.turns] == ["wait", "north", "wait"]
+
+
+def test_the_player_random_leaves_out_a_word_that_makes_its_command_too_long(
+    tmp_path: Path,
+) -> None:
+    image = bytearray(build(version=5, code=say("Lighthouse\n") + LINES))
+    image[TEXT_BUFFER] = 9
+    story = str(written(tmp_path, bytes(image), "short.z5"))
+    episode = played(
+        tmp_path, [], story=story, player_name="random", max_turns_per_episode=20, seed=7
+    )
+    assert (episode.end["reason"], episode.end["turns"]) == ("max_turns", 20)
+    assert any("at most 9 characters" in it["failure"] for it in episode.events("turn_failed"))
+
+
+def test_a_story_that_ends_with_its_first_words_is_over_without_a_turn(tmp_path: Path) -> None:
+    story = str(written(tmp_path, build(code=say("Bye.\n") + QUIT)))
+    episode = played(tmp_path, [], story=story)
+    assert (episode.end["reason"], episode.end["turns"]) == ("game_over", 0)
