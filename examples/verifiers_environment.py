@@ -1,7 +1,10 @@
 """An environment for `verifiers`: a model plays through the games' MCP server.
 
-uv pip install verifiers "mcp<2"
-python examples/verifiers_environment.py gpt-5-mini     # the key comes from OPENAI_API_KEY
+    uv sync
+    uv venv agents && uv pip install --python agents/bin/python verifiers "mcp<2"
+    agents/bin/python examples/verifiers_environment.py gpt-5-mini
+
+The key comes from OPENAI_API_KEY.
 """
 
 import os
