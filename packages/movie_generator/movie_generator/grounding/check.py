@@ -61,22 +61,14 @@ def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Itera
         source = narration.source
         if source and source.quote.strip() and _found(source, evidence) is None:
             yield Fault(number, place, None, source.quote)
-        for sentence, text, reasons in _unsupported(narration, evidence, language):
-            yield Fault(number, place, sentence, text.strip(), tuple(reasons))
-
-
-def _unsupported(
-    narration: Narration, evidence: Evidence, language: str
-) -> Iterator[tuple[int, str, list[str]]]:
-    """The place of each sentence that the page does not support, its text, and why."""
-    texts = sentences(narration.text)
-    readings = readings_of(narration, texts)
-    for place, text in enumerate(texts):
-        reasons = evidence.unsupported(text, language)
-        if readings and not reasons:
-            reasons = [f"spoken {it}" for it in _misread(readings[place], text, evidence)]
-        if reasons:
-            yield place, text, reasons
+        texts = sentences(narration.text)
+        readings = readings_of(narration, texts)
+        for sentence, text in enumerate(texts):
+            reasons = evidence.unsupported(text, language)
+            if readings and not reasons:
+                reasons = [f"spoken {it}" for it in _misread(readings[sentence], text, evidence)]
+            if reasons:
+                yield Fault(number, place, sentence, text.strip(), tuple(reasons))
 
 
 def readings_of(narration: Narration, texts: list[str]) -> list[str]:
@@ -104,26 +96,22 @@ def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:
     dropped: list[Dropped] = []
 
     def left(number: int, place: int, narration: Narration) -> list[Narration]:
-        why = reasons.get((number, place), {})
-        return _left(narration, script.sections[number].title, why, dropped)
+        """What is left of a narration: itself, a part of it, or nothing."""
+        why = reasons.get((number, place))
+        if why is None:
+            return [narration]
+        texts = sentences(narration.text)
+        readings = readings_of(narration, texts)
+        # Without its own part of the reading, a sentence would be spoken all the same.
+        lost = [*why] if readings else [*range(len(texts))]
+        title = script.sections[number].title
+        dropped.extend(
+            Dropped(section=title, text=texts[it].strip(), reasons=why.get(it) or [INSEPARABLE])
+            for it in lost
+        )
+        pairs = [*zip(texts, readings or texts, strict=True)]
+        kept = [it for index, it in enumerate(pairs) if index not in lost]
+        text, reading = ("".join(it[side] for it in kept).strip() for side in (0, 1))
+        return [narration.model_copy(update={"text": text, "reading": reading})] if text else []
 
     return script.replaced(left).model_copy(update={"dropped": dropped or None})
-
-
-def _left(
-    narration: Narration, title: str, reasons: dict[int, list[str]], dropped: list[Dropped]
-) -> list[Narration]:
-    """What is left of a narration: itself, a part of it, or nothing."""
-    if not reasons:
-        return [narration]
-    texts = sentences(narration.text)
-    readings = readings_of(narration, texts)
-    # Without its own part of the reading, a sentence would be spoken all the same.
-    lost = [*range(len(texts))] if not readings else [*reasons]
-    for place in lost:
-        why = reasons.get(place) or [INSEPARABLE]
-        dropped.append(Dropped(section=title, text=texts[place].strip(), reasons=why))
-    pairs = [*zip(texts, readings or texts, strict=True)]
-    kept = [it for place, it in enumerate(pairs) if place not in lost]
-    text, reading = ("".join(it[side] for it in kept).strip() for side in (0, 1))
-    return [narration.model_copy(update={"text": text, "reading": reading})] if text else []

@@ -19,25 +19,19 @@ _NUMERIC = re.compile(
     r"(?<![\d.])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}))(?![\d])"
 )
 _DAY_AND_MONTH = re.compile(r"(?<![\d.,])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(?!\d)")
-_PATTERNS = patterns("dates")
-_VERSION = _PATTERNS["version"]
+_FORMS = patterns("dates")
 _JAPANESE = re.compile(
     r"(?:(\d{4})(?:年|년 ?)|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?"
     r"(?:(\d{1,2})(?:月|월 ?))?(?:(\d{1,2})(?:日(?!間)|일))?"
 )
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
-_TIME = _PATTERNS["time"]
-_DOTTED_TIME = _PATTERNS["dotted_time"]
-_DAY_OF_MONTH = _PATTERNS["day_of_month"]
 _END = attrgetter("end")
-_OR_BEFORE = _PATTERNS["or_before"]
-_OR_BEHIND = _PATTERNS["or_behind"]
 _TO = re.compile(r" ?(?:-|to|through|until|bis|au?|à|al?) ?")
-_NEARLY = _PATTERNS["nearly"]
 _NEAR = 30
 """Characters before a date in which words that belong to it stand."""
 _SLACK = 10
 """Minutes that "shortly before" may mean."""
+_AFTER_IN = re.compile(r"\b(in|of|since|until|by|im|en|early|late|mid)[ -]$", re.IGNORECASE)
 _AMBIGUOUS = frozenset("may mar march sun sat mon wed mai sol don mit dom sab".split())
 
 
@@ -95,7 +89,7 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
     if of_page:
         yield from _between(days, text)
         yield from _in_month(days, text, [it for it in told if it.month])
-        for found in _DOTTED_TIME.finditer(text):
+        for found in _FORMS["dotted_time"].finditer(text):
             hour, minute = int(found[1]) % 24, int(found[2])
             readings = {hour * 60 + minute, hour % 12 * 60 + 720 + minute}
             yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
@@ -114,7 +108,7 @@ def _in_month(days: list[Moment], text: str, months: list[Moment]) -> Iterator[M
     months = sorted(months, key=_END)
     ends = [it.end for it in months]
     for day in days:
-        number = _DAY_OF_MONTH.match(text, day.end)
+        number = _FORMS["day_of_month"].match(text, day.end)
         before = bisect_right(ends, day.start)
         if number and before and 1 <= int(number[1]) <= 31:
             above = months[bisect_left(ends, ends[before - 1])]  # the first of two readings
@@ -135,7 +129,7 @@ def _numeric(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
             if 1 <= month <= 12 and 1 <= day <= 31:
                 yield Moment(*span, year, month, day)
     for found in _DAY_AND_MONTH.finditer(text) if "de" in languages else ():
-        if _VERSION.search(text, max(0, found.start() - _NEAR), found.start()):
+        if _FORMS["version"].search(text, max(0, found.start() - _NEAR), found.start()):
             continue
         yield Moment(found[0], found.start(), found.end(), None, int(found[2]), int(found[1]))
 
@@ -158,7 +152,7 @@ def _named(
             or (
                 plain in _AMBIGUOUS
                 and not (ambiguous and word[0].isupper())
-                and not _after_in(text, found.start("name"))
+                and not _AFTER_IN.search(text[: found.start("name")][-_NEAR:])
             )
         ):
             continue
@@ -169,21 +163,11 @@ def _named(
         whole = Moment(found[0].strip(" ,."), found.start(), found.end(), year, month)
         yield replace(whole, day=int(day) if day else None)
         if found["before"] and (
-            other := _OR_BEFORE.search(text, max(0, found.start() - _NEAR), found.start())
+            other := _FORMS["or_before"].search(text, max(0, found.start() - _NEAR), found.start())
         ):
             yield replace(whole, start=other.start(), end=other.end(1), day=int(other[1]))
-        if found["behind"] and (other := _OR_BEHIND.match(text, found.end("behind"))):
+        if found["behind"] and (other := _FORMS["or_behind"].match(text, found.end("behind"))):
             yield replace(whole, start=other.start(1), end=other.end(), day=int(other[1]))
-
-
-def _after_in(text: str, place: int) -> bool:
-    return bool(
-        re.search(
-            r"\b(in|of|since|until|by|im|en|early|late|mid)[ -]$",
-            text[max(0, place - _NEAR) : place],
-            re.IGNORECASE,
-        )
-    )
 
 
 def _japanese(text: str) -> Iterator[Moment]:
@@ -210,7 +194,7 @@ def _japanese(text: str) -> Iterator[Moment]:
 
 
 def _times(text: str) -> Iterator[Moment]:
-    for found in _TIME.finditer(text):
+    for found in _FORMS["time"].finditer(text):
         hour, minute, half = (
             (found[1], found[2], found[3])
             if found[1]
@@ -221,7 +205,11 @@ def _times(text: str) -> Iterator[Moment]:
             readings = {minutes % 720 + (720 if half.casefold() == "p" else 0)}
         else:
             readings = {minutes, minutes % 720 + 720} if int(hour) <= 12 else {minutes}
-        slack = _SLACK if _NEARLY.search(text, max(0, found.start() - _NEAR), found.start()) else 0
+        slack = (
+            _SLACK
+            if _FORMS["nearly"].search(text, max(0, found.start() - _NEAR), found.start())
+            else 0
+        )
         yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings), slack=slack)
 
 

@@ -39,9 +39,7 @@ _STARS = re.compile("★+")
 _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
 _JAPANESE_ORDINAL = re.compile(r"第(\d+)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
-_PATTERNS = patterns("evidence")
-_FIRST = _PATTERNS["first"]
-_EARLIEST = _PATTERNS["earliest"]
+_FORMS = patterns("evidence")
 LONGEST_SENTENCE = 5_000
 """Characters."""
 _PRONOUN = re.compile(
@@ -122,15 +120,19 @@ class Evidence:
             f"quotation “{quote}” by this speaker" for quote in self._misattributed(text, language)
         ]
         found += [f"name “{name}”" for name in unknown_names(text, self._words, language)]
-        found += [f"name “{code}”" for code in self._strange_codes(text)]
+        found += [
+            f"name “{it[0]}”"
+            for it in _CODE.finditer(text)
+            if it[2] not in self._codes.get(it[1], {it[2]})
+        ]
         dates = [*moments(digits, (language,) if language else ())]
         found += [f"date “{date}”" for date in self._strange_dates(dates)]
         found += [f"number “{it}”" for it in self._figures.unsupported(digits, language, dates)]
         if (
             language == "en"
             and self.language == "en"
-            and _FIRST.search(text)
-            and not _EARLIEST.search(self._plain)
+            and _FORMS["first"].search(text)
+            and not _FORMS["earliest"].search(self._plain)
         ):
             found.append("word “first”")
         return [*dict.fromkeys(found)]
@@ -182,11 +184,6 @@ class Evidence:
         for found in _CODE.finditer(self._plain):
             codes.setdefault(found[1], set()).add(found[2])
         return codes
-
-    def _strange_codes(self, text: str) -> Iterator[str]:
-        for found in _CODE.finditer(text):
-            if found[2] not in self._codes.get(found[1], {found[2]}):
-                yield found[0]
 
     @cached_property
     def _whole(self) -> Folded:

@@ -28,8 +28,7 @@ _ROMAN_VALUES = {
     )
 }
 _OF_TALK = frozenset(WORDS["names"]["talk"].split())
-_PATTERNS = patterns("figures")
-_EVERY = _PATTERNS["every"]
+_FORMS = patterns("figures")
 _PERIODS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["periods"].items()}
 _SHARE_OF = re.compile(r"\b(\d+|one)(?: times?)? (?:out of|in) (?:every )?(\d+)\b", re.IGNORECASE)
 _PEOPLE = frozenset("people person mensch menschen leute personne gen persona gente".split())
@@ -38,7 +37,6 @@ _TIMES = frozenset("time mal foi vece volte vez".split())
 _ANNIVERSARIES = frozenset(
     "birthday anniversary jubilee geburtstag jubiläum anniversaire cumpleaño aniversario".split()
 )
-_SCALED = _PATTERNS["scaled"]
 _SCALES = {"k": 1e3, "t": 1e3, "m": 1e6, "b": 1e9}
 """Of what such a table's head says, by the first letter."""
 _FURTHER = re.compile("[ -]?[^\\W\\d_]")
@@ -49,23 +47,17 @@ _MOST_UNSURE = 50
 _FIFTY = 50.0
 _HALF = re.compile(r"\bhal(?:f|ves|ved)\b|\b0[.,]5\b", re.IGNORECASE)
 _OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
-_AT = _PATTERNS["at"]
 _SOON = re.compile(r"\b(?:before|vor|avant|antes de las?) $", re.IGNORECASE)
 _HOURS = 24
 _CLOCK = frozenset({"uhr", "heure", "o"})
-_LABEL = _PATTERNS["label"]
 _ITEM = re.compile(r"(?:^|[.!?:;)]) ?$")
 """Before the number of a step: ``3. Cook it.``"""
 _BEHIND = re.compile(r" ([^\W\d_]{3,})")
 _FAR = 20
 _FEW = 3
-_ANOTHER = _PATTERNS["another"]
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
 """What counts refers to something named before."""
-_OF_YEARS = patterns("years")
-_CENTURY = _OF_YEARS["century"]
-_DECADE = _OF_YEARS["decade"]
-_LATER = _OF_YEARS["later"]
+_YEAR_FORMS = patterns("years")
 _YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
 _REACH = 300
 """Characters."""
@@ -105,18 +97,20 @@ class Years:
 
     def spans(self, text: str) -> Iterator[tuple[range, bool]]:
         """Where ``text`` names a century or a decade, and whether the page knows it."""
-        for found in _CENTURY.finditer(text):
+        for found in _YEAR_FORMS["century"].finditer(text):
             century = int(next(it for it in found.groups() if it))
             yield range(*found.span()), self._has_century(century)
-        for found in _DECADE.finditer(text):
+        for found in _YEAR_FORMS["decade"].finditer(text):
             yield range(*found.span()), self._has_decade(*_decade(found.groups()))
 
     def _has_century(self, century: int) -> bool:
-        named = {int(it) for found in _CENTURY.findall(self.text) for it in found if it}
+        named = {
+            int(it) for found in _YEAR_FORMS["century"].findall(self.text) for it in found if it
+        }
         return century in named or any((year - 1) // 100 + 1 == century for year in self.named)
 
     def _has_decade(self, century: str | None, decade: int) -> bool:
-        named = [_decade(its) for its in _DECADE.findall(self.text)]
+        named = [_decade(its) for its in _YEAR_FORMS["decade"].findall(self.text)]
         years = [(str(year // 100), year % 100 // 10 * 10) for year in self.named]
         return any(
             decade == its and (not century or not c or c == century) for c, its in named + years
@@ -127,7 +121,7 @@ class Years:
         if "duration-year" not in said.units:
             return False
         gaps: set[int] = set()
-        if _LATER.search(text) or said.is_rounded:
+        if _YEAR_FORMS["later"].search(text) or said.is_rounded:
             gaps = {abs(a - b) for a, b in zip(self.named, self.named[1:], strict=False)}
         # In 1909, when he was 55: one of the years is the sentence's own.
         named = {int(it) for it in _YEAR.findall(text)} & {*self.named}
@@ -173,8 +167,10 @@ class Figures:
             taken.append(span)
             if not is_known:
                 yield text[span.start : span.stop]
-        if language == self.language == "en":
-            yield from self._strange_periods(text)
+        if language == self.language == "en":  # 742 crowns a month, where no month is named
+            for found in _FORMS["every"].finditer(text):
+                if not _PERIODS[found[2].casefold()].search(self.text):
+                    yield found[0].strip()
         said = [*quantities(text, (language,) if language else ())]
         taken += [
             range(it.place, it.place + len(it.written))
@@ -187,16 +183,14 @@ class Figures:
             if not inside and not self._supports(quantity, text):
                 yield quantity.written
 
-    def _strange_periods(self, text: str) -> Iterator[str]:
-        """Where it says ``742 crowns a month``, and the page nothing of months."""
-        for found in _EVERY.finditer(text):
-            if not _PERIODS[found[2].casefold()].search(self.text):
-                yield found[0].strip()
-
     def _supports(self, said: Quantity, text: str) -> bool:
         if said.is_ordinal:
             return self._has_ordinal(said)
-        if _is_one_of_time(said) or (self._is_foreign and self._has_in_other_words(said)):
+        # 1日, 1か月 or the like, for which other languages have "a day" or "each".
+        is_time = all(unit.startswith("duration") for unit in said.units)
+        if is_time and 1.0 in said.values and not said.written.isascii():
+            return True
+        if self._is_foreign and self._has_in_other_words(said):
             return True
         if not said.units and said.values & {1.0, *map(float, self.years.named)}:
             return True
@@ -215,7 +209,7 @@ class Figures:
             is_age = bool(_OLD.search(text[said.place : said.place + _FAR]))
             right = [it for it in alike if it.units]
             right = right or [it for it in alike if is_age or self._stands_alone(it)]
-            if right and (right[0].units or is_age or self._names_unit(said)):
+            if right and (right[0].units or is_age or said.units & self._named_units):
                 return True
             return self.years.lie_between(said, text)
         noun = said.counted[0] if said.counted else ""
@@ -260,7 +254,7 @@ class Figures:
 
     @cached_property
     def _scales(self) -> set[float]:
-        found = (next(it for it in its if it) for its in _SCALED.findall(self.text))
+        found = (next(it for it in its if it) for its in _FORMS["scaled"].findall(self.text))
         return {
             _SCALES[re.sub("thousands?", "k", it.casefold())[:1].replace("b", "bn")] for it in found
         }
@@ -268,7 +262,7 @@ class Figures:
     def _is_hour(self, said: Quantity, text: str) -> bool:
         """Whether it is a time of day, such as "until 6", that the page has."""
         counts = {*said.counted[:1]} - _CLOCK
-        if counts or not _AT.search(text[: said.place]) or max(said.values) > _HOURS:
+        if counts or not _FORMS["at"].search(text[: said.place]) or max(said.values) > _HOURS:
             return False
         hours = {int(it) % 12 * 60 for it in said.values}
         told = {minute % 720 for it in self.moments for minute in it.minutes}
@@ -295,7 +289,8 @@ class Figures:
             return True
         if any(not it.units and self._stands_alone(it) for it in alike):
             return True
-        if any(len(_telling(it.nearby) & said.nearby) > 1 for it in alike if not it.units):
+        telling = {it for it in said.nearby if len(it) > 3 and not is_small(it)}
+        if any(len(it.nearby & telling) > 1 for it in alike if not it.units):
             return True  # other words for the same, among the same words
         return not nouns and any(not it.units or it.nearby & set(said.counted) for it in alike)
 
@@ -321,7 +316,9 @@ class Figures:
         )
         before = self.text[max(0, number.place - _FAR) : number.place]
         is_item = self.text.startswith(". ", end) and _ITEM.search(before)
-        return not (number.place in self._dated or counted or is_item or _LABEL.search(before))
+        return not (
+            number.place in self._dated or counted or is_item or _FORMS["label"].search(before)
+        )
 
     @cached_property
     def _dated(self) -> frozenset[int]:
@@ -333,9 +330,6 @@ class Figures:
         """The places in dates that are no times of day."""
         days = (it for it in self.moments if not it.minutes)
         return frozenset(place for it in days for place in range(it.start, it.end))
-
-    def _names_unit(self, said: Quantity) -> bool:
-        return bool(said.units & self._named_units)
 
     def _has_ordinal(self, said: Quantity) -> bool:
         if any(it.is_ordinal and it.values & said.values for it in self._quantities):
@@ -349,16 +343,13 @@ class Figures:
             return True
         bare_number = any(not it.units for it in equal)
         # Three and another one: the fourth.
-        if _ANOTHER.search(self.text) and any(
+        if _FORMS["another"].search(self.text) and any(
             it.values & {value - 1 for value in said.values} for it in self._quantities
         ):
             return True
         few = max(said.values) <= _FEW  # who tells of two things may call one the second
-        return bool(romans & said.values) or ((few or bare_number) and not self._has_other_ordinals)
-
-    @cached_property
-    def _has_other_ordinals(self) -> bool:
-        return any(it.is_ordinal for it in self._quantities)
+        has_others = any(it.is_ordinal for it in self._quantities)
+        return bool(romans & said.values) or ((few or bare_number) and not has_others)
 
 
 def _shares(text: str, found: list[Quantity]) -> Iterator[Quantity]:
@@ -370,13 +361,3 @@ def _shares(text: str, found: list[Quantity]) -> Iterator[Quantity]:
             share = frozenset({100 * part / whole})
             is_rounded = it.start() in rounded
             yield Quantity(it[0], share, SHARE, digits=2, place=it.start(), is_rounded=is_rounded)
-
-
-def _is_one_of_time(said: Quantity) -> bool:
-    """Whether it is 1日, 1か月 or the like, for which other languages have "a day" or "each"."""
-    is_time = all(unit.startswith("duration") for unit in said.units)
-    return is_time and 1.0 in said.values and not said.written.isascii()
-
-
-def _telling(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(it for it in words if len(it) > 3 and not is_small(it))

@@ -42,7 +42,7 @@ class Folded:
 
     def find(self, quote: str) -> tuple[int, int] | None:
         """Where, in the original, stands what ``quote`` repeats, perhaps with gaps: ``...``."""
-        parts = [part for it in _GAP.split(_variants(quote)) if (part := bare(it))]
+        parts = [part for it in _GAP.split(quote.translate(_VARIANTS)) if (part := bare(it))]
         if not parts:
             return None
         lower = self.text.casefold() if len(self.text.casefold()) == len(self.text) else self.text
@@ -106,7 +106,3 @@ def without_accents(word: str) -> str:
     """``word`` in lower case and in letters without accents."""
     parts = unicodedata.normalize("NFKD", word.casefold())
     return "".join(part for part in parts if not unicodedata.combining(part))
-
-
-def _variants(text: str) -> str:
-    return text.translate(_VARIANTS)

@@ -33,15 +33,12 @@ _SHAPES = frozenset(WORDS["names"]["shapes"].split())
 _NO_GERMAN_NAME = frozenset(WORDS["names"]["no_german"].split())
 _WITHOUT_CASES = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 """Languages whose names keep their form."""
-_PATTERNS = patterns("names")
-_MONEY = _PATTERNS["money"]
+_FORMS = patterns("names")
 _INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
 _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
 _DEMONYM = re.compile(r"(?:[ao]ise?s?|ien(?:ne)?s?|ens[ei]s?|es[ae]s?|[ae]ñ[oa]s?|an[oa]s?)$")
 """Of a place, in lower case: lyonnaise."""
 _PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
-_ADDRESSED = _PATTERNS["addressed"]
-_NO_NAME_BEFORE = _PATTERNS["no_name_before"]
 _LONGEST_NAME = 8
 """Words that may have initials."""
 _HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))
@@ -151,8 +148,7 @@ def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
         return
     if language != page.language or not language:
         return  # names are translated: Wien, Vienna
-    runs = list(_runs(sentence, language, page))
-    for run in runs:
+    for run in _runs(sentence, language, page):
         missing = [
             word
             for word in run
@@ -163,7 +159,8 @@ def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
             if len(run) < 2 or (some and not _has_other_surname(run, missing, page)):
                 continue  # Harlow Brücke may be how the writer calls the bridge
         if missing:
-            yield from ([" ".join(run)] if _initials(run) not in page.initials else [])
+            is_short = len(run) == 1 and run[0].isupper() and run[0].casefold() in page.initials
+            yield from () if is_short else [" ".join(run)]
         elif torn := _torn(run, page):
             yield torn
 
@@ -171,7 +168,7 @@ def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
 def surnames(page: Words) -> frozenset[str]:
     """What the names of people on a page end with, or begin with where no letters are capitals."""
     if page.language == "ja":
-        return frozenset(it[0][:2] for it in _ADDRESSED.finditer(page.text))
+        return frozenset(it[0][:2] for it in _FORMS["addressed"].finditer(page.text))
     runs = _runs(page.text, page.language, page)
     return frozenset(run[-1].casefold() for run in runs if len(run) > 1)
 
@@ -205,11 +202,11 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
             if run:
                 yield run
             run = []
-        titled = not run and end and _is_title(sentence[:end])
-        money = _MONEY.match(sentence, found.end())
+        before = "" if run else sentence[:end].rpartition(" ")[2]
+        money = _FORMS["money"].match(sentence, found.end())
         if not money and _is_name(word, language, page, starts=starts, shouted=shouted):
             run.append(word)
-            if language == "de" and titled:
+            if language == "de" and before.casefold().strip(".") in _TITLES:
                 yield [word, word]
         elif run:
             yield run
@@ -218,11 +215,6 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
         end = found.end()
     if run:
         yield run
-
-
-def _is_title(before: str) -> bool:
-    words = before.split()
-    return bool(words) and words[-1].casefold().strip(".") in _TITLES
 
 
 def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bool) -> bool:
@@ -271,19 +263,15 @@ def _torn(run: list[str], page: Words) -> str:
     return ""
 
 
-def _initials(run: list[str]) -> str:
-    return run[0].casefold() if len(run) == 1 and run[0].isupper() else "?"
-
-
 def _unknown_addressed(sentence: str, page: Words) -> Iterator[str]:
-    for found in [*_ADDRESSED.finditer(sentence), *_DOTTED.finditer(sentence)]:
+    for found in [*_FORMS["addressed"].finditer(sentence), *_DOTTED.finditer(sentence)]:
         name = found[0]
         # The run may begin with a word that belongs to something else.
         written = len(name.rstrip(_HIRAGANA))
         last = written if written < len(name) else written - 1
         parts = (name[start:] for start in range(max(1, last)))
         known = page.language != "ja" or any(_stands(part, name, page.text) for part in parts)
-        if not known and not _NO_NAME_BEFORE.search(name):
+        if not known and not _FORMS["no_name_before"].search(name):
             yield name
 
 

@@ -31,19 +31,13 @@ _PIECE = re.compile(
     r"(?:kilo)?met(?:re|er)|lit(?:re|er)|million|billion)\b)",
     re.IGNORECASE,
 )
-_PATTERNS = patterns("numerals")
-_SHORT_HUNDRED = _PATTERNS["short_hundred"]
-_PRICE = _PATTERNS["price"]
+_FORMS = patterns("numerals")
 _HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
-_ONE = _PATTERNS["one"]
 _PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
 _AND_A_HALF = re.compile(r" (?:and|&) a (?:(half)|quarter)\b", re.IGNORECASE)
 _WITH_HALF = re.compile(r"\b(\d+|one)( [a-z]+)? ([§¶])", re.IGNORECASE)
-_HALVES = _PATTERNS["halves"]
-_ROMAN_CENTURY = _PATTERNS["roman_century"]
 _ROMAN = {"X": 10, "V": 5, "I": 1}
 _DOZEN = re.compile(r"\b(half a|a|two|three|four|five) dozen\b", re.IGNORECASE)
-_DECADE = _PATTERNS["decade"]
 _CENTURIES = ("sixteen", "seventeen", "eighteen", "nineteen")
 _TENS = ("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine")
 _KANJI_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")} | {
@@ -51,8 +45,6 @@ _KANJI_DIGITS = {character: value for value, character in enumerate("〇一二�
 }
 _KANJI_SCALES = {"十": 10, "百": 100, "千": 1000}
 _KANJI_MYRIADS = {"万": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
-_KANJI = _PATTERNS["kanji"]
-_COUNTERS = _PATTERNS["counters"]
 _TENTHS = re.compile(r"(\d)割(?:(\d)分)?")
 _PART_OF = re.compile(r"(?<!\d)([2-9二三四五六七八九十]|10)分の([\d一二三四五六七八九])(?!\d)")
 _SCALED_HALF = re.compile(r"(\d)0(0{5}|0{8}) (?:et demie?|y medi[oa]|e mei[oa]|e mezz[oa])\b")
@@ -67,22 +59,22 @@ def in_digits(text: str, language: str) -> str:
         text = sayings.sub("~", text)
     if language in ("ja", "zh"):
         text = _PART_OF.sub(_part_of, text)
-        digits = _KANJI.sub(lambda found: _kanji(found, text), text)
+        digits = _FORMS["kanji"].sub(_kanji, text)
         return _TENTHS.sub(lambda it: f"{it[1]}{it[2] or 0}%", digits)
     if language not in _KNOWN:
         return text
-    text = _ROMAN_CENTURY.sub(_century, _PER_CENT.sub("%", text))
+    text = _FORMS["roman_century"].sub(_century, _PER_CENT.sub("%", text))
     if language == "en":
         text = _AND_A_HALF.sub(lambda it: " §" if it[1] else " ¶", text)
-        text = _SHORT_HUNDRED.sub(r"\1 hundred ", _PIECE.sub(_piece, text))
-        text = _HALF.sub("0.5 ", _DOZEN.sub(_dozens, _DECADE.sub(_decade, text)))
+        text = _FORMS["short_hundred"].sub(r"\1 hundred ", _PIECE.sub(_piece, text))
+        text = _HALF.sub("0.5 ", _DOZEN.sub(_dozens, _FORMS["decade"].sub(_decade, text)))
         text = _FRACTION.sub(_share, text)
     digits = _spelled(text, language)
     digits = _SCALED_HALF.sub(r"\g<1>5\2", digits)
     digits = _WITH_HALF.sub(_with_part, digits)
-    digits = _ONE.sub(r"1.\2 \1", digits)
-    digits = _PRICE.sub(lambda it: f"{it[1]}.{it[3] or it[4]} {it[2]}", digits)
-    digits = _HALVES.sub(r"\1.5 \2", digits)
+    digits = _FORMS["one"].sub(r"1.\2 \1", digits)
+    digits = _FORMS["price"].sub(lambda it: f"{it[1]}.{it[3] or it[4]} {it[2]}", digits)
+    digits = _FORMS["halves"].sub(r"\1.5 \2", digits)
     clock = _CLOCKS.get(language)
     return clock.sub(_time, digits) if clock else digits
 
@@ -90,14 +82,13 @@ def in_digits(text: str, language: str) -> str:
 @dataclass(frozen=True)
 class _Token:
     word: str
-    apart: bool
     never: bool
 
     def text(self) -> str:
         return self.word
 
     def nt_separated(self, _previous: "_Token") -> bool:
-        return self.apart
+        return False
 
     def not_a_number_part(self) -> bool:
         return self.never
@@ -122,7 +113,7 @@ def _spelled(text: str, language: str) -> str:
 def _numbers(text: str, language: str) -> Iterator[_Spelled]:
     places = [(found.start(), found.end()) for found in _TOKEN.finditer(text)]
     words = [text[start:end].casefold() for start, end in places]
-    tokens = [_Token(word, apart=False, never=word[0].isdigit()) for word in words]
+    tokens = [_Token(word, never=word[0].isdigit()) for word in words]
     end = 0
     for number in find_numbers(tokens, language, threshold=0):
         start, stop = places[number.start][0], places[number.end - 1][1]
@@ -228,9 +219,9 @@ def _part_of(found: re.Match[str]) -> str:
     return f"{100 * part / whole:.6g}%"
 
 
-def _kanji(found: re.Match[str], text: str) -> str:
+def _kanji(found: re.Match[str]) -> str:
     written = found[0]
-    counted = _COUNTERS.match(text, found.end())
+    counted = _FORMS["counters"].match(found.string, found.end())
     if len(written) == 1 and (not counted or written == "一"):
         return written
     value = kanji_value(written)

@@ -33,11 +33,7 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 _SMALL = {"k", "m", "mn", "bn", "tn"}
-_PATTERNS = patterns("quantities")
-_APPROXIMATE = _PATTERNS["approximate"]
-_APPROXIMATE_BEHIND = _PATTERNS["approximate_behind"]
-_AT_LEAST = _PATTERNS["at_least"]
-_AT_MOST = _PATTERNS["at_most"]
+_FORMS = patterns("quantities")
 _ROUNDED = 0.25
 """How far "about" may reach, as a part of the page's number."""
 _HALF = 50
@@ -45,14 +41,12 @@ _CLAUSE_END = re.compile(r"[.;:!?,\n|](?!\d)")
 _SENTENCE_END = re.compile(r"[.;:!?\n](?!\d)")
 _RANGE = re.compile(r"(?:\s?-\s?| (?:to|and|or|bis|und|à|et|a|y) )(\d+(?:[.,]\d+)?)")
 """What makes ``3-4 days`` say that the three are days, too."""
-_WORD = _PATTERNS["word"]
 
 
 _LEAST_SCALE = 1000
 _HOUR, _MINUTE = "duration-hour", "duration-minute"
 _AND = re.compile(r",? ?(?:and |und |et |y )?")
 _CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])")
-_COMPOUND = _PATTERNS["compound"]
 _JOINT = re.compile(r" (?:de |d'|di |do |da )")
 """Between a scale and what it counts: 5 millones de euros, 5 millions d'euros."""
 _BETWEEN = re.compile(r"[ -]([A-Za-zà-ÿ]{3,})(?=[ -][^\W\d_])")
@@ -64,16 +58,12 @@ sign is open, and nothing contradicts it."""
 _MINUS = re.compile(r"(?<![\w/-])minus $|(?:マイナス|氷点下|零下) ?$", re.IGNORECASE)
 _MINUS_OF_DEGREES = re.compile(r"(?<![\w/-])(?:negative|moins|menos|meno) $", re.IGNORECASE)
 """Words that mean something else before other numbers: tested negative 12 times."""
-_SIGNS = patterns("signs")
-_NO_MINUS = _SIGNS["no_minus"]
-_BELOW_ZERO = _SIGNS["below_zero"]
+_SIGN_FORMS = patterns("signs")
 _IN_RANGE = re.compile(r"(?:[\d°%²³+/.,]|° ?[cf]|\b(?:degrees?|grad))\s*$", re.IGNORECASE)
 """What a dash joins to what follows: 10 °C -12 °C."""
 _BEFORE_MINUS = re.compile(r"(?:^|[\s(\[{\"':;|=<>~\u3040-\u30ff\u3400-\u9fff])$")
 _DASH = re.compile(r"-\s?$|\bmin $")
 """Also the Dutch minus, which elsewhere is a minimum."""
-_FROM_BELOW = _SIGNS["from_below"]
-_DOUBTFUL = _SIGNS["doubtful"]
 _LOOKED_BEFORE, _LOOKED_BEHIND = 60, 40
 """Characters that are looked at."""
 
@@ -134,13 +124,13 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             unit, _, _ = _unit(text, upper.start(1), upper.end(), known)
             if upper[1].endswith("000") and max(values) < _LEAST_SCALE:
                 values |= {value * _LEAST_SCALE for value in values}  # 2 to 3 thousand
-        words = _WORD.match(text, its_end)
+        words = _FORMS["word"].match(text, its_end)
         behind_it = [word for word in words.groups() if word] if words else []
         counted = tuple(map(stem, takewhile(lambda it: not is_small(it), behind_it)))
         before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
         behind = _SENTENCE_END.split(text[its_end : its_end + 50])[0]
-        rounded = _APPROXIMATE.search(text[max(0, start - 20) : start])
-        rounded = rounded or _APPROXIMATE_BEHIND.match(text, its_end)
+        rounded = _FORMS["approximate"].search(text[max(0, start - 20) : start])
+        rounded = rounded or _FORMS["approximate_behind"].match(text, its_end)
         around = re.findall(r"[^\W\d_]+", f"{before} {behind}")
         of_degrees = bool(unit & DEGREES) or text.startswith("°", found.end())
         yield Quantity(
@@ -177,7 +167,7 @@ def together(found: list[Quantity], text: str) -> Iterator[Quantity]:
 def _side(word: str) -> int:
     if found := re.search(r"(以上|余り|あまり|超|強)|(近く|弱|足らず|未満)", word):
         return 1 if found[1] else -1
-    return bool(_AT_LEAST.search(word)) - bool(_AT_MOST.search(word))
+    return bool(_FORMS["at_least"].search(word)) - bool(_FORMS["at_most"].search(word))
 
 
 def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str], int, int]:
@@ -190,7 +180,7 @@ def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str]
     if after is None and (between := _BETWEEN.match(text, end)) and not is_small(between[1]):
         after = known.after.match(text, between.end())
         after = after if after and len(after[1]) > len("feet") - 1 else None
-    if after is None and (compound := _COMPOUND.match(text, end)):
+    if after is None and (compound := _FORMS["compound"].match(text, end)):
         after = known.after.match(compound[1])
         if after and after.end() == len(compound[1]):
             return known.words[after[1].casefold()], compound.end(), start
@@ -308,7 +298,7 @@ def _step(value: float, quantity: Quantity) -> float:
 
 def zeros(text: str) -> Iterator[range]:
     """Where a folded text says ``below 0``: what counts is the number before."""
-    for found in _BELOW_ZERO.finditer(text):
+    for found in _SIGN_FORMS["below_zero"].finditer(text):
         if found[0].endswith("0"):
             yield range(found.end() - 1, found.end())
 
@@ -319,15 +309,19 @@ def sign(text: str, start: int, end: int, *, of_degrees: bool) -> int:
     ``text[start:end]`` is the number with what is attached to it: ``-12``.
     """
     before = text[max(0, start - _LOOKED_BEFORE) : start]
-    if _BELOW_ZERO.match(text, end):
+    if _SIGN_FORMS["below_zero"].match(text, end):
         return BELOW
     minus = _MINUS.search(before) or (of_degrees and _MINUS_OF_DEGREES.search(before))
     if minus:
-        return OPEN if _NO_MINUS.search(before[: minus.start()]) else BELOW
+        return OPEN if _SIGN_FORMS["no_minus"].search(before[: minus.start()]) else BELOW
     if text[start] == "-":
         certain = _BEFORE_MINUS.search(before) and not _IN_RANGE.search(before)
         return BELOW if certain else OPEN
     around = before + " " + text[end : end + _LOOKED_BEHIND]
-    if _DASH.search(before) or _FROM_BELOW.search(before) or _DOUBTFUL.search(around):
+    if (
+        _DASH.search(before)
+        or _SIGN_FORMS["from_below"].search(before)
+        or _SIGN_FORMS["doubtful"].search(around)
+    ):
         return OPEN
     return ABOVE
