@@ -87,19 +87,13 @@ def writer(config: AppConfig) -> str:
     voices = _DIALOGUE + "\n".join(personas) + "\n" if dialogue else _SINGLE
     rules = _WRITER.replace("{sections}", str(config.sections))
     if config.minutes:
-        rules += (
-            f"- Saying all narrations takes about {config.minutes:g} minutes: {_pace(config)}.\n"
-        )
+        dense = config.language.partition("-")[0] in ("ja", "zh", "ko")
+        pace = f"{config.minutes * 300:.0f} characters" if dense else f"{config.minutes * 150:.0f} words"
+        rules += f"- Saying all narrations takes about {config.minutes:g} minutes: {pace}.\n"
     japanese = config.language.startswith("ja")
     language = _JAPANESE if japanese else _LANGUAGE.format(language=language_name(config.language))
     parts = [rules, language, voices, _DATA, _SHAPE + _example(config)]
     return "\n".join(parts)
-
-
-def _pace(config: AppConfig) -> str:
-    minutes = config.minutes or 0
-    dense = config.language.partition("-")[0] in ("ja", "zh", "ko")
-    return f"{minutes * 300:.0f} characters" if dense else f"{minutes * 150:.0f} words"
 
 
 def writing_task(page: Page) -> str:

@@ -68,8 +68,14 @@ def problems(script: VideoScript, config: AppConfig) -> Iterator[str]:
         yield "there are no sections"
     if len(script.sections) > max(2 * config.sections, config.sections + 3):
         yield f"it has {len(script.sections)} sections; {config.sections} were asked for"
-    yield from _of_language(script, config.language)
-    yield from _of_length(script, config.minutes)
+    texts = [it.text for *_, it in script.narrations()]
+    titles = [script.title, script.description, *(it.title for it in script.sections)]
+    for name, said in {"narrations": texts, "titles and the description": titles}.items():
+        if not is_in("\n".join(said), config.language):
+            yield f"the {name} are not in {language_name(config.language)}"
+    takes, minutes = sum(map(seconds, texts)) / 60, config.minutes
+    if minutes and not minutes / 2 <= takes <= 2 * minutes:
+        yield f"saying it takes about {takes:.1f} minutes; {minutes:g} were asked for"
     yield from _repeated(script)
     known = {persona.id for persona in config.personas} if config.style == "dialogue" else None
     for number, section in enumerate(script.sections, start=1):
@@ -121,20 +127,6 @@ def _is_read(text: str, reading: str, language: str) -> bool:
         return lengths[1] >= _LEAST_READ * lengths[0]
     written, spoken = ({*re.findall(r"[^\W\d_]{3,}", it.casefold())} for it in (text, reading))
     return len(written) < _FEWEST_COMPARED or len(written & spoken) * 3 >= len(written)
-
-
-def _of_language(script: VideoScript, language: str) -> Iterator[str]:
-    texts = [it.text for *_, it in script.narrations()]
-    titles = [script.title, script.description, *(it.title for it in script.sections)]
-    for name, said in {"narrations": texts, "titles and the description": titles}.items():
-        if not is_in("\n".join(said), language):
-            yield f"the {name} are not in {language_name(language)}"
-
-
-def _of_length(script: VideoScript, minutes: float | None) -> Iterator[str]:
-    takes = sum(seconds(it.text) for *_, it in script.narrations()) / 60
-    if minutes and not minutes / 2 <= takes <= 2 * minutes:
-        yield f"saying it takes about {takes:.1f} minutes; {minutes:g} were asked for"
 
 
 def _repeated(script: VideoScript) -> Iterator[str]:

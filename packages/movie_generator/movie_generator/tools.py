@@ -24,19 +24,13 @@ def convert_mcp_tools_to_openai(tools: Iterable[Mapping[str, Any] | object]) -> 
 
 
 def _converted(tool: Mapping[str, Any] | object) -> ToolSchema:
-    name = _field(tool, "name")
+    names = ("name", "description", "inputSchema", "input_schema")
+    its = tool if isinstance(tool, Mapping) else {it: getattr(tool, it, None) for it in names}
+    name = its.get("name")
     if not isinstance(name, str) or not name:
         raise ValueError(f"An MCP tool needs a name; this one has none: {tool!r:.200}")
-    schema = _field(tool, "inputSchema", "input_schema")
-    description = _field(tool, "description")
-    entry = {"name": name, "description": description, "inputSchema": schema}
+    schema = its.get("inputSchema")
+    schema = its.get("input_schema") if schema is None else schema
+    entry = {"name": name, "description": its.get("description"), "inputSchema": schema}
     # The result is for the caller to change; the server's list is not.
     return copy.deepcopy(tool_schema(entry))
-
-
-def _field(tool: Mapping[str, Any] | object, *names: str) -> object:
-    """The first of the fields ``names`` that exists."""
-    found = (
-        tool if isinstance(tool, Mapping) else {name: getattr(tool, name, None) for name in names}
-    )
-    return next((found[name] for name in names if found.get(name) is not None), None)

@@ -14,7 +14,7 @@ from movie_generator.cli.scripts import check_writable, save_or_print
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
 from movie_generator.models import VideoScript
-from movie_generator.queue.job import Job, JobStateError, Status
+from movie_generator.queue.job import JobStateError, Status
 from movie_generator.queue.jobs import JobQueue
 
 
@@ -38,14 +38,10 @@ def enqueue(urls: list[str], *, again: bool = False) -> None:
         for job_id, is_new in queue.add(urls, again=again):
             print(job_id)
             if not is_new:
-                _tell_known(queue.job(job_id))
-
-
-def _tell_known(job: Job) -> None:
-    """Say that a URL has a job already, and what can be done about it."""
-    ended = job.status in (Status.FAILED, Status.CANCELLED)
-    way = f"retry {job.id} does it again" if ended else "--again makes a new one"
-    print(f"job {job.id} ({job.status}) already has this URL; {way}", file=sys.stderr)
+                status = queue.job(job_id).status
+                ended = status in (Status.FAILED, Status.CANCELLED)
+                way = f"retry {job_id} does it again" if ended else "--again makes a new one"
+                print(f"job {job_id} ({status}) already has this URL; {way}", file=sys.stderr)
 
 
 async def _check_all(urls: Iterable[str], environment: Environment) -> None:

@@ -129,16 +129,6 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
         parser.error(f"a command must come first; for one page: {PROGRAM} script URL")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "init", "write config.yaml and mcp.jsonc, with every setting, to start with")
-    _add_script(commands)
-    _add_show(commands)
-    _add_export(commands)
-    _add_queue(commands)
-    _add_worker(commands)
-    _add_jobs(commands)
-    return parser.parse_args(given, Flags())
-
-
-def _add_script(commands: Commands) -> None:
     script = _command(commands, "script", "write the script of a page, or of several, now")
     about = "a page on the web, or a saved one; of several, one script is written"
     script.add_argument("urls", nargs="*", type=str.strip, metavar="URL", help=about)
@@ -152,23 +142,14 @@ def _add_script(commands: Commands) -> None:
         wire={"choices": ("auto", "chat", "responses")},
         check={"choices": ("rules", "model")},
     )
-
-
-def _add_show(commands: Commands) -> None:
     show = _command(commands, "show", "show a script beside the text of its page")
     show.add_argument("file", metavar="FILE", help="what script or result saved")
     add_flags(show, _SHOW)
-
-
-def _add_export(commands: Commands) -> None:
     export = _command(commands, "export", "turn a script into text, subtitles or scenes")
     export.add_argument("file", metavar="FILE", help="what script or result saved")
     about = "scenes: JSON with texts, search terms and images; times are estimates"
     export.add_argument("--format", choices=_FORMATS, default="text", help=about)
     add_flags(export, "-o --output FILE  write it to FILE (default: print it)")
-
-
-def _add_queue(commands: Commands) -> None:
     enqueue = _command(commands, "enqueue", "add jobs to the queue and print their ids")
     # Each line of a list from Windows ends with a character that no shell removes.
     enqueue.add_argument("urls", nargs="+", type=str.strip, metavar="URL")
@@ -179,9 +160,6 @@ def _add_queue(commands: Commands) -> None:
     retry.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
     prune = _command(commands, "prune", "delete jobs that finished some time ago")
     add_flags(prune, _PRUNE, days={"type": _days})
-
-
-def _add_worker(commands: Commands) -> None:
     worker = _command(commands, "worker", "process queued jobs until stopped")
     add_flags(
         worker,
@@ -189,16 +167,13 @@ def _add_worker(commands: Commands) -> None:
         concurrency={"type": whole_number(1, 1000), "default": 1},
         job_timeout={"type": seconds, "default": 3600.0},
     )
-
-
-def _add_jobs(commands: Commands) -> None:
     jobs = _command(commands, "jobs", "list the jobs")
-    shown = jobs.add_mutually_exclusive_group()
-    add_flags(shown, _JOBS)
+    add_flags(jobs.add_mutually_exclusive_group(), _JOBS)
     jobs.add_argument("--status", choices=_STATES, help="only jobs with this status")
     result = _command(commands, "result", "show or save the script of a completed job")
     result.add_argument("id", type=_job_id, metavar="ID")
     add_flags(result, _OUTPUT)
+    return parser.parse_args(given, Flags())
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:

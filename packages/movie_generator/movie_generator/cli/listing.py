@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_ghost.text import duration, one_line
 from movie_generator.queue.job import UNFINISHED, Job, Status
@@ -29,7 +29,11 @@ _STYLES = {
 
 def as_json_text(jobs: list[Job]) -> str:
     """Everything: ids are text, times ISO 8601 in UTC, results objects."""
-    return json.dumps([_wire(job) for job in jobs], indent=2, default=datetime.isoformat)
+    entries = [
+        asdict(job) | {"id": str(job.id), "result": json.loads(job.result) if job.result else None}
+        for job in jobs
+    ]
+    return json.dumps(entries, indent=2, default=datetime.isoformat)
 
 
 def print_table(jobs: list[Job], otherwise: str) -> None:
@@ -97,11 +101,6 @@ def _interest(job: Job) -> tuple[bool, float]:
     return job.status not in UNFINISHED or job.started_at is None, -latest.timestamp()
 
 
-def _wire(job: Job) -> dict[str, Any]:
-    result = json.loads(job.result) if job.result else None
-    return asdict(job) | {"id": str(job.id), "result": result}
-
-
 def _table(jobs: list[Job]) -> "Table":
     from rich.table import Table
     from rich.text import Text
@@ -119,15 +118,10 @@ def _news(job: Job, *, brief: bool = False) -> str:
     if job.status is Status.COMPLETED and job.started_at and job.finished_at:
         return f"in {duration((job.finished_at - job.started_at).total_seconds())}"
     if job.status is Status.PENDING and job.next_attempt_at:
-        return f"{_until_next(job, brief=brief)}: {job.error_message}"
+        left = (job.next_attempt_at - datetime.now(UTC)).total_seconds()
+        when = "" if brief or left <= 0 else f" in {duration(left)}"
+        return f"attempt {job.attempts + 1}{when}: {job.error_message}"
     if job.status is Status.PENDING:
         waited = (datetime.now(UTC) - job.created_at).total_seconds()
         return "" if brief else f"for {duration(max(0.0, waited))}"
     return job.error_message or job.progress_message or ""
-
-
-def _until_next(job: Job, *, brief: bool) -> str:
-    attempt = f"attempt {job.attempts + 1}"
-    left = (job.next_attempt_at or datetime.now(UTC)) - datetime.now(UTC)
-    seconds = left.total_seconds()
-    return attempt if brief or seconds <= 0 else f"{attempt} in {duration(seconds)}"

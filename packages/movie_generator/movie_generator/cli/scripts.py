@@ -158,10 +158,15 @@ def export_script(file: str, form: str, output: str | None) -> None:
     text = exported(_loaded(file), form)
     if output is None:
         _print(text)
-        return
+    else:
+        _write(output, text, file, "-o")
+
+
+def _write(output: str, text: str, file: str, flag: str) -> None:
+    """Write what was made of the script in ``file`` to the file that ``flag`` names."""
     if Path(output).exists() and Path(output).samefile(file):
-        raise SettingsError(f"{output} is the script itself. Choose another file with -o.")
-    check_writable(output, "-o")
+        raise SettingsError(f"{output} is the script itself. Choose another file with {flag}.")
+    check_writable(output, flag)
     write_whole(Path(output), text)
 
 
@@ -186,10 +191,7 @@ def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> N
     if html is None:
         show(script, standard_screen(on_closed))
         return
-    if Path(html).exists() and Path(html).samefile(file):
-        raise SettingsError(f"{html} is the script itself. Choose another file with --html.")
-    check_writable(html, "--html")
-    write_whole(Path(html), document(script))
+    _write(html, document(script), file, "--html")
     print(f"{html}: open it in a browser")
 
 

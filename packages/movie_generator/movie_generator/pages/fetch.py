@@ -3,6 +3,7 @@
 import asyncio
 import re
 from dataclasses import replace
+from functools import partial
 
 import httpx2
 from anyio.to_thread import run_sync
@@ -17,7 +18,7 @@ from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, absolute, heading, tidy
 from movie_generator.pages.pdf import page_from_pdf
 from movie_generator.pages.results import is_shell
-from movie_generator.pages.robots import USER_AGENT, Robots
+from movie_generator.pages.robots import USER_AGENT, Robots, start_of
 from movie_generator.pages.urls import PUBLIC, UrlPolicy
 from movie_generator.settings import Limits
 
@@ -94,14 +95,16 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: l
     """What is at ``url`` now; ``parsing`` holds it while it is parsed."""
     async with client.stream("GET", url) as response:
         _check(response)
-        body, whole = await _body(response, limits.page_bytes)
-        if _kind(response) == _PDF and not whole:
+        body, whole = await start_of(response, limits.page_bytes)
+        kind, encoding = _kind(response), response.charset_encoding
+        if kind == _PDF and not whole:
             raise PageError(
                 f"{address(url)} is a PDF of more than {limits.page_bytes:,} bytes. To read it, "
                 "raise page_bytes under limits in config.yaml."
             )
         parsing.append(url)
-        page = await run_sync(_page, response, body, limits, abandon_on_cancel=True)
+        read = partial(page_of, body, kind, str(response.url), limits, encoding)
+        page = await run_sync(read, abandon_on_cancel=True)
         parsing.clear()
     needs_browser = b"<script" in body.lower() and is_shell(page.text)
     if needs_browser or not (page.text or page.moved_to):
@@ -158,20 +161,6 @@ def _check(response: httpx2.Response) -> None:
 def _kind(response: httpx2.Response) -> str:
     kind: str = response.headers.get("content-type", "")
     return kind.partition(";")[0].strip().lower()
-
-
-async def _body(response: httpx2.Response, limit: int) -> tuple[bytes, bool]:
-    """The body up to ``limit`` bytes, and whether that is all of it."""
-    body = bytearray()
-    async for chunk in response.aiter_bytes(65536):
-        body += chunk
-        if len(body) > limit:
-            return bytes(body[:limit]), False
-    return bytes(body), True
-
-
-def _page(response: httpx2.Response, body: bytes, limits: Limits) -> Page:
-    return page_of(body, _kind(response), str(response.url), limits, response.charset_encoding)
 
 
 def page_of(body: bytes, kind: str, url: str, limits: Limits, encoding: str | None = None) -> Page:

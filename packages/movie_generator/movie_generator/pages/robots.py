@@ -93,7 +93,9 @@ class Robots:
             ):
                 if response.is_server_error:
                     return _no_file(url, f"answered {response.status_code}")
-                return _parsed(await _start(response)) if response.is_success else None
+                if not response.is_success:
+                    return None
+                body, whole = await start_of(response, MOST_BYTES)
         except httpx2.TooManyRedirects:
             return None
         except (TimeoutError, httpx2.TimeoutException):
@@ -102,6 +104,10 @@ class Robots:
             return _NoAnswer(reason_of(error), passes="CERTIFICATE" not in str(error))
         except httpx2.HTTPError as error:
             return _no_file(url, f"cannot be fetched ({reason_of(error)})")
+        from protego import Protego
+
+        lines = body if whole else body[: body.rfind(b"\n") + 1]
+        return Protego.parse(lines.decode("utf-8-sig", "replace"))
 
 
 @dataclass(frozen=True)
@@ -118,17 +124,11 @@ def _no_file(url: str, why: str) -> _NoAnswer:
     )
 
 
-async def _start(response: httpx2.Response) -> bytes:
-    """As much of the file as is read: whole lines."""
+async def start_of(response: httpx2.Response, limit: int) -> tuple[bytes, bool]:
+    """Read a body up to ``limit`` bytes, and say whether that is all of it."""
     body = bytearray()
     async for chunk in response.aiter_bytes(65536):
         body += chunk
-        if len(body) > MOST_BYTES:
-            return bytes(body[: body.rfind(b"\n", 0, MOST_BYTES) + 1])
-    return bytes(body)
-
-
-def _parsed(body: bytes) -> Protego:
-    from protego import Protego
-
-    return Protego.parse(body.decode("utf-8-sig", "replace"))
+        if len(body) > limit:
+            return bytes(body[:limit]), False
+    return bytes(body), True

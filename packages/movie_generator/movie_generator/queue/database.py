@@ -13,7 +13,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, make_url, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+)
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 from tenacity import (
@@ -29,7 +43,7 @@ from tenacity import (
 
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
-from movie_generator.queue.schema import NewerSchemaError, bring_up_to_date
+from movie_generator.queue.tables import JOBS, METADATA
 
 _WAIT_FOR_LOCK = 30.0
 _CONNECT_SECONDS = 10
@@ -42,6 +56,15 @@ _OF_PSYCOPG = "context"
 _LOCK = 0x6D6F7669  # any number that means these tables to all of their users
 CHANNEL = "movie_jobs"
 """Where PostgreSQL tells of changes."""
+VERSION = "0002"
+"""The latest of ``migrations/versions``."""
+VERSION_TABLE = "movie_jobs_version"
+_FIRST_VERSION = "0001"
+"""What made tables before there were versions."""
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_VERSIONS = Table(
+    VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True)
+)  # as Alembic makes it
 _logger = logging.getLogger("movie_generator")
 
 
@@ -108,13 +131,42 @@ class JobDatabase:
         try:
             with self.transaction() as connection:
                 self.alone(connection)
-                bring_up_to_date(connection)
-        except NewerSchemaError as error:
+                _bring_up_to_date(connection, self._name)
+        except JobDatabaseError:
             self.close()
-            raise JobDatabaseError(
-                f"The job database {self._name} was made by a later version of movie_generator. "
-                "Use that version, or another database (MOVIE_DATABASE_URL)."
-            ) from error
+            raise
+
+
+def _bring_up_to_date(connection: Connection, name: str) -> None:
+    """Create the tables, or change those of an earlier version, within this transaction."""
+    tables = inspect(connection)
+    found = None
+    if tables.has_table(VERSION_TABLE):
+        found = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
+    elif not tables.has_table(JOBS.name):
+        METADATA.create_all(connection)
+        _VERSIONS.create(connection)
+        connection.execute(insert(_VERSIONS).values(version_num=VERSION))
+        return
+    if found == VERSION:
+        return
+    from alembic import command  # rarely needed, and slow to import
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    try:
+        if found is None:
+            command.stamp(config, _FIRST_VERSION)
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise JobDatabaseError(
+            f"The job database {name} was made by a later version of movie_generator. "
+            "Use that version, or another database (MOVIE_DATABASE_URL)."
+        ) from error
 
 
 def _connect(address: str) -> tuple[Engine, str]:

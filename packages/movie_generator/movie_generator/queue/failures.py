@@ -43,7 +43,9 @@ class Failure:
         """What ``error`` means for the job; of a group, the first error in it."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        reason = one_line(_told(error), _LONGEST_REASON)
+        name, text = type(error).__name__, str(error).strip()
+        told = f"{name}: {text}" if text and isinstance(error, _SAYS_LITTLE) else text or name
+        reason = one_line(told, _LONGEST_REASON)
         match error:
             case LLMStatusError():
                 return cls(reason, is_transient(error), error.retry_after)
@@ -62,10 +64,3 @@ class Failure:
         grown = FIRST_PAUSE * PAUSE_FACTOR ** min(attempts - 1, 20)
         own = min(grown, LONGEST_PAUSE) * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  no secret
         return max(own, min(self.retry_after or 0.0, LONGEST_ASKED_PAUSE))
-
-
-def _told(error: BaseException) -> str:
-    text = str(error).strip()
-    if not text:
-        return type(error).__name__
-    return f"{type(error).__name__}: {text}" if isinstance(error, _SAYS_LITTLE) else text

@@ -109,7 +109,8 @@ class JobQueue:
             jobs = []
             for url in urls:
                 key = url_key(url)
-                known = None if again else _known(connection, key)
+                latest = select(func.max(JOBS.c.id)).where(JOBS.c.url_key == key)
+                known = None if again else connection.execute(latest).scalar_one()
                 if known is None:
                     values = {"url": url, "url_key": key, "created_at": now}
                     added = insert(JOBS).values(status=Status.PENDING, **values)
@@ -331,13 +332,6 @@ def _lapsed(now: datetime) -> ColumnElement[bool]:
 
 def _forget(connection: Connection, steps: ColumnElement[bool]) -> None:
     connection.execute(delete(STEPS).where(steps))
-
-
-def _known(connection: Connection, key: str) -> int | None:
-    """The latest job for a URL."""
-    latest = select(func.max(JOBS.c.id)).where(JOBS.c.url_key == key)
-    job_id: int | None = connection.execute(latest).scalar_one()
-    return job_id
 
 
 def _existing(connection: Connection, job_id: int) -> Job:

@@ -10,7 +10,6 @@ import os
 import socket
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
 
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted, one_line
@@ -67,9 +66,11 @@ class Bell:
         import psycopg
 
         wait = _FIRST_WAIT
+        arguments = self._database.connection_arguments()
         while True:
             try:
-                async with await self._connected() as connection:
+                connecting = psycopg.AsyncConnection.connect(**arguments, autocommit=True)
+                async with await connecting as connection:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     self.ring()  # something may have been missed
                     wait = _FIRST_WAIT
@@ -79,12 +80,6 @@ class Bell:
                 _logger.debug("cannot listen to the queue: %s", redact(one_line(error)))
             await asyncio.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
-
-    async def _connected(self) -> Any:  # noqa: ANN401  psycopg is an extra
-        import psycopg
-
-        arguments = self._database.connection_arguments()
-        return await psycopg.AsyncConnection.connect(**arguments, autocommit=True)
 
 
 @dataclass(frozen=True)

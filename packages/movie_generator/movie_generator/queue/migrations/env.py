@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from movie_generator.queue.schema import VERSION_TABLE
+from movie_generator.queue.database import VERSION_TABLE
 from movie_generator.queue.tables import METADATA
 
 
