@@ -52,12 +52,17 @@ class Environment:
         values = os.environ if environ is None else environ
         given = {name: text.strip() for name, text in values.items() if text.strip()}
         wait = _number(given, "MOVIE_DATABASE_WAIT", "seconds", 0, _LONGEST_WAIT)
+        attempts = given.get("MOVIE_MAX_ATTEMPTS", str(MAX_ATTEMPTS))
+        if not (attempts.isdecimal() and len(attempts) <= 3 and int(attempts)):
+            raise SettingsError(
+                f"MOVIE_MAX_ATTEMPTS is {attempts!r}; give a whole number from 1 to 999."
+            )
         return cls(
             database_url=given.get("MOVIE_DATABASE_URL", "sqlite:///movie_jobs.db"),
             job_lease=_number(given, "MOVIE_JOB_LEASE", "seconds", _SHORTEST_LEASE, _LONGEST_LEASE)
             or 60.0,
             database_wait=DATABASE_WAIT if wait is None else wait,
-            max_attempts=_attempts(given.get("MOVIE_MAX_ATTEMPTS", str(MAX_ATTEMPTS))),
+            max_attempts=int(attempts),
             keep_days=_number(given, "MOVIE_KEEP_DAYS", "days", 0, MOST_DAYS),
             allow_private_urls=given.get("MOVIE_ALLOW_PRIVATE_URLS", "").lower() in _TRUE,
             allowed_hosts=tuple(given.get("MOVIE_ALLOWED_HOSTS", "").replace(",", " ").split()),
@@ -82,9 +87,3 @@ def _number(
             f"{name} is {text!r}; give a number of {unit} from {least:g} to {most:,.0f}."
         )
     return number
-
-
-def _attempts(text: str) -> int:
-    if not (text.isdecimal() and len(text) <= 3 and int(text)):
-        raise SettingsError(f"MOVIE_MAX_ATTEMPTS is {text!r}; give a whole number from 1 to 999.")
-    return int(text)

@@ -1,6 +1,6 @@
 """The model: where it is asked, and with whose key; OpenRouter by default."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mcp_ghost.env_file import place_of, setting
@@ -37,29 +37,23 @@ def model_client(
         SettingsError: A key is needed and missing (servers on this machine need none), or key or
             address cannot be used.
     """
+    variables = (OPENROUTER.base_url_variable,)
     try:
-        return _client(api_key, model, base_url, options)
+        address = base_url or setting(variables)
+        if not address and not api_key:
+            for provider in BUILT_IN:
+                if key := setting(provider.key_variables):
+                    return ProviderClient(provider, key, model, base_url_of(provider), **options)
+        address = address or OPENROUTER.base_url
+        provider = provider_at(address, BUILT_IN[0])
+        keys = provider.key_variables
+        key = api_key or setting(keys)
+        if key and not (api_key or base_url):
+            check_key(address, place_of(variables), keys, place_of(keys))
+        if key or Endpoint(address).is_loopback:
+            return ProviderClient(provider, key, model, address, **options)
     except LLMError as error:
         raise SettingsError(str(error)) from error
-
-
-def _client(
-    api_key: str | None, model: str | None, base_url: str | None, options: Mapping[str, Any]
-) -> ProviderClient:
-    variables = (OPENROUTER.base_url_variable,)
-    address = base_url or setting(variables)
-    if not address and not api_key:
-        for provider in BUILT_IN:
-            if key := setting(provider.key_variables):
-                return ProviderClient(provider, key, model, base_url_of(provider), **options)
-    address = address or OPENROUTER.base_url
-    provider = provider_at(address, BUILT_IN[0])
-    key = api_key or setting(provider.key_variables)
-    if key and not (api_key or base_url):
-        keys = provider.key_variables
-        check_key(address, place_of(variables), keys, place_of(keys))
-    if not key and not Endpoint(address).is_loopback:
-        first, *others = (it.key_variables[-1] for it in BUILT_IN)
-        either = f"{', '.join(others[:-1])} or {others[-1]}"
-        raise SettingsError(f"No API key: set {first} (or {either}) in the environment or in .env.")
-    return ProviderClient(provider, key, model, address, **options)
+    first, *others = (it.key_variables[-1] for it in BUILT_IN)
+    either = f"{', '.join(others[:-1])} or {others[-1]}"
+    raise SettingsError(f"No API key: set {first} (or {either}) in the environment or in .env.")

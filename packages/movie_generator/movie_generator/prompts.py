@@ -88,7 +88,11 @@ def writer(config: AppConfig) -> str:
     rules = _WRITER.replace("{sections}", str(config.sections))
     if config.minutes:
         dense = config.language.partition("-")[0] in ("ja", "zh", "ko")
-        pace = f"{config.minutes * 300:.0f} characters" if dense else f"{config.minutes * 150:.0f} words"
+        pace = (
+            f"{config.minutes * 300:.0f} characters"
+            if dense
+            else f"{config.minutes * 150:.0f} words"
+        )
         rules += f"- Saying all narrations takes about {config.minutes:g} minutes: {pace}.\n"
     japanese = config.language.startswith("ja")
     language = _JAPANESE if japanese else _LANGUAGE.format(language=language_name(config.language))

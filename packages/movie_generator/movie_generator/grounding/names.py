@@ -312,11 +312,7 @@ def _is_english(word: str) -> bool:
     """Whether ``word``, in lower case, is an English word and not a name."""
     forms = {word, word.replace("'", "")}
     forms |= {re.sub(british, american, word) for british, american in _BRITISH}
-    return any(_is_spelt(form) for form in forms)
-
-
-def _is_spelt(word: str) -> bool:
     try:
-        return bool(_dictionary().spell(word))
+        return any(map(_dictionary().spell, forms))
     except UnicodeEncodeError:  # a letter that no word of the dictionary has
         return False

@@ -104,7 +104,7 @@ class _Spelled:
 def _spelled(text: str, language: str) -> str:
     parts: list[str] = []
     end = 0
-    for number in _years_joined([*_numbers(text, language)], text, language):
+    for number in _years_joined(text, language):
         parts += [text[end : number.start], number.digits]
         end = number.stop
     return "".join(parts) + text[end:]
@@ -132,29 +132,22 @@ def _numbers(text: str, language: str) -> Iterator[_Spelled]:
         yield _Spelled(start, stop, f"{number.value:.10g}" + ("th" if number.is_ordinal else ""))
 
 
-def _years_joined(numbers: list[_Spelled], text: str, language: str) -> Iterator[_Spelled]:
+def _years_joined(text: str, language: str) -> list[_Spelled]:
     """``eighteen thirty-four`` is heard as 18 and 34, and is 1834."""
-    waiting: _Spelled | None = None
-    for number in numbers:
-        if waiting is None:
-            waiting = number
-            continue
-        between = text[waiting.stop : number.start].casefold()
-        opens = language == "en" and waiting.digits.isdigit() and 10 <= int(waiting.digits) <= 20
-        if opens and number.digits.isdigit() and _closes_year(between, int(number.digits)):
-            yield _Spelled(waiting.start, number.stop, waiting.digits + number.digits.zfill(2))
-            waiting = None
-        else:
-            yield waiting
-            waiting = number
-    if waiting is not None:
-        yield waiting
-
-
-def _closes_year(between: str, number: int) -> bool:
-    if between.strip(" -") in {"o", "oh"}:
-        return number < 10
-    return between in {" ", "-"} and 10 <= number <= 99
+    joined: list[_Spelled] = []
+    for number in _numbers(text, language):
+        before = joined[-1] if joined and language == "en" else None
+        if before and before.digits.isdigit() and number.digits.isdigit():
+            between = text[before.stop : number.start].casefold()
+            is_o = between.strip(" -") in {"o", "oh"}
+            least, most = (0, 9) if is_o else (10, 99)
+            closes = least <= int(number.digits) <= most and (is_o or between in {" ", "-"})
+            if closes and 10 <= int(before.digits) <= 20:
+                year = before.digits + number.digits.zfill(2)
+                joined[-1] = _Spelled(before.start, number.stop, year)
+                continue
+        joined.append(number)
+    return joined
 
 
 _SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 from mcp_ghost.media import in_words
 from mcp_ghost.results import ToolCallResult
@@ -207,34 +207,18 @@ def _part(reading: Reading, asked: Mapping[str, Any]) -> str:
     return text[start:end] + (left if len(text) > end else "")
 
 
-@dataclass
-class _Handover:
-    """What the agent says about the page when it has read it."""
-
-    title: str = ""
-    description: str = ""
-    results: list[int] | None = None
-
-    @classmethod
-    def parse(cls, answer: str) -> Self:
-        """Read the agent's answer; one that is something else says nothing."""
-        data = json_object(answer, "results") or {}
-        results = data.get("results")
-        numbers = [n for n in results if type(n) is int] if isinstance(results, list) else None
-        return cls(line(data.get("title")), line(data.get("description")), numbers)
-
-
 async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> Page:
     """The page at ``url`` from what was read; at most about ``limit`` characters of it.
 
     Raises:
         PageError: Nothing was read.
     """
-    handover = _Handover.parse(answer)
+    said = json_object(answer, "results") or {}  # nothing, if the agent answers something else
+    said_title, said_description = line(said.get("title")), line(said.get("description"))
     texts: list[str] = []
     notes: list[str] = []
     pages: list[Page] = []
-    chosen = _chosen(tools.readings, handover, url)
+    chosen = _chosen(tools.readings, said.get("results"), url)
     for first in {reading.whole: reading for reading in chosen}.values():
         room = _MOST_HTML if first.page else limit - sum(map(len, texts))
         text, note = await _complete(first, tools, room)
@@ -258,7 +242,7 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     own_description = (
         _fact(facts, "description", "ogDescription", "og:description") or source.description
     )
-    title = own_title or handover.title or heading(text) or address(url)
+    title = own_title or said_title or heading(text) or address(url)
     leading = _fact(facts, "ogImage", "og:image")
     found = [(leading, title), *markdown_images(text)]
     found += [(image.url, image.alt) for image in source.images]
@@ -267,25 +251,24 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     return Page(
         source.url or url,
         title,
-        own_description or handover.description,
+        own_description or said_description,
         text,
         images,
         tuple(notes),
-        hearsay=tuple(
-            sorted({handover.title, handover.description} - {own_title, own_description})
-        ),
+        hearsay=tuple(sorted({said_title, said_description} - {own_title, own_description})),
         language=source.language or _fact(facts, "language", "languageCode"),
         author=source.author or _fact(facts, "author"),
         date=source.date or (day[0] if day else ""),
     )
 
 
-def _chosen(readings: list[Reading], handover: _Handover, url: str) -> list[Reading]:
+def _chosen(readings: list[Reading], numbers: object, url: str) -> list[Reading]:
     """The results that are the page, as the agent says or else as their arguments do."""
     filled = [reading for reading in readings if reading.text.strip()]
-    named = [readings[n - 1] for n in handover.results or () if 0 < n <= len(readings)]
-    if handover.results == []:
+    numbers = [n for n in numbers if type(n) is int] if isinstance(numbers, list) else None
+    if numbers == []:
         return []
+    named = [readings[n - 1] for n in numbers or () if 0 < n <= len(readings)]
     from_page = [reading for reading in filled if reading.source == url]
     # What was tried last is what the agent was content with.
     last = [reading for reading in from_page if reading.whole == from_page[-1].whole]

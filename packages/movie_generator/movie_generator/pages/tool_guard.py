@@ -116,9 +116,10 @@ class GuardedTools(Wrapper):
                 hosts |= named_hosts(text, is_host=_last_word(name) in _HOST_NAMES)
         if len(hosts) > _MOST_HOSTS:
             raise UrlRefusedError(f"The arguments name more than {_MOST_HOSTS} hosts.")
-        for refused in await asyncio.gather(*map(self._refused, hosts)):
-            if refused:
-                raise refused
+        checks = (checked_addresses(host, None, self._policy) for host in hosts)
+        for found in await asyncio.gather(*checks, return_exceptions=True):
+            if isinstance(found, BaseException) and not isinstance(found, UrlUnresolvedError):
+                raise found
 
     async def _check_url(self, url: str) -> None:
         try:
@@ -128,15 +129,6 @@ class GuardedTools(Wrapper):
             pass  # nothing private; the tool may have other means
         except RobotsUnknownError as error:
             self._told(f"{error} It is left to the agent's tools.")
-
-    async def _refused(self, host: str) -> UrlRefusedError | None:
-        try:
-            await checked_addresses(host, None, self._policy)
-        except UrlUnresolvedError:
-            return None
-        except UrlRefusedError as error:
-            return error
-        return None
 
 
 def named_hosts(text: str, *, is_host: bool = False) -> set[str]:

@@ -7,6 +7,7 @@ spreads, and how the tables are made when several processes start at once.
 import logging
 import socket
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -30,16 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry,
-    retry_if_exception_message,
-    retry_if_result,
-    stop_after_delay,
-    wait_exponential,
-    wait_fixed,
-)
+from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_fixed
 
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
@@ -86,7 +78,13 @@ class JobDatabase:
         """Whether other processes can hear of changes."""
         if self.tells:
             _wait_for_server(self._name, self.connection_arguments(), patience)
-        self._prepare()
+        try:
+            with self.transaction() as connection:
+                self.alone(connection)
+                _bring_up_to_date(connection, self._name)
+        except JobDatabaseError:
+            self.close()
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -126,15 +124,6 @@ class JobDatabase:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
-
-    def _prepare(self) -> None:
-        try:
-            with self.transaction() as connection:
-                self.alone(connection)
-                _bring_up_to_date(connection, self._name)
-        except JobDatabaseError:
-            self.close()
-            raise
 
 
 def _bring_up_to_date(connection: Connection, name: str) -> None:
@@ -265,27 +254,15 @@ def _wait_for_server(name: str, arguments: Mapping[str, Any], seconds: float) ->
     What waiting cannot cure (a wrong password, a database that does not exist, a host that nobody
     knows) is found by connecting, which follows in any case.
     """
-    if seconds <= 0:
-        return
-
-    def tell(state: RetryCallState) -> None:
-        if state.attempt_number == 1:
+    end = time.monotonic() + seconds
+    pause = _FIRST_PAUSE
+    while (left := end - time.monotonic()) > 0 and _may_come_up(arguments):
+        if pause == _FIRST_PAUSE:
             _logger.warning(
                 "The job database %s does not answer; waiting for it, at most %g s", name, seconds
             )
-
-    growing = wait_exponential(_FIRST_PAUSE, LONGEST_PAUSE)
-
-    def pause(state: RetryCallState) -> float:
-        return min(growing(state), max(0.0, seconds - (state.seconds_since_start or 0.0)))
-
-    Retrying(
-        retry=retry_if_result(lambda may_come_up: may_come_up),
-        wait=pause,
-        stop=stop_after_delay(seconds),
-        before_sleep=tell,
-        retry_error_callback=lambda _: None,
-    )(_may_come_up, arguments)
+        time.sleep(min(pause, left))
+        pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def _may_come_up(arguments: Mapping[str, Any]) -> bool:

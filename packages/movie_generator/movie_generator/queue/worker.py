@@ -14,7 +14,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted, one_line
 from movie_generator.queue.database import CHANNEL, JobDatabase, JobDatabaseError
-from movie_generator.queue.job import Claim
 from movie_generator.queue.jobs import JobQueue
 from movie_generator.queue.work import Generate, Work
 
@@ -143,7 +142,10 @@ class Worker:
         try:
             claim = await asyncio.shield(claiming)
         except asyncio.CancelledError:
-            await self._give_back_claimed(claiming)
+            # The claiming thread cannot be stopped; its job must not wait until the lease ends.
+            with suppress(JobDatabaseError):
+                if claim := await claiming:
+                    await asyncio.to_thread(self.queue.give_back, claim)
             raise
         if claim:
             work = Work(claim, self.queue, self.generate, self.job_timeout)
@@ -153,10 +155,3 @@ class Worker:
             finally:
                 self.running.pop(claim.job.id, None)
         return claim is not None
-
-    async def _give_back_claimed(self, claiming: asyncio.Future[Claim | None]) -> None:
-        """The claiming thread cannot be stopped; its job must not wait until the lease ends."""
-        with suppress(JobDatabaseError):
-            claim = await claiming
-            if claim:
-                await asyncio.to_thread(self.queue.give_back, claim)

@@ -14,9 +14,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, create_engine, text
 
-from movie_generator.queue.database import JobDatabaseError
+from movie_generator.queue.database import VERSION, VERSION_TABLE, JobDatabaseError
 from movie_generator.queue.jobs import JobQueue
-from movie_generator.queue.database import VERSION, VERSION_TABLE
 from movie_generator.queue.tables import METADATA
 from tests.support import PATIENCE
 from tests.support.postgres import new_database
