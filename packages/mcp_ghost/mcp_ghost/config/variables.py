@@ -117,7 +117,12 @@ def _meant(found: re.Match[str], environ: Mapping[str, str], server: str) -> str
     if found["verbatim"]:
         return found["verbatim"]
     if found["kind"] == "file":
-        return _contents(found["what"], server)
+        try:
+            return read_regular(Path(found["what"]).expanduser()).decode().strip()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise MCPConfigError(
+                f"MCP server '{server}': {found[0]} cannot be read: {error}"
+            ) from error
     if found["kind"]:
         raise MCPConfigError(f"MCP server '{server}' {_only_an_editor_knows(found)}")
     name = found["name"] or found["ours"]
@@ -128,15 +133,6 @@ def _meant(found: re.Match[str], environ: Mapping[str, str], server: str) -> str
             "Set it, or disable the server."
         )
     return value
-
-
-def _contents(path: str, server: str) -> str:
-    try:
-        return read_regular(Path(path).expanduser()).decode().strip()
-    except (OSError, ValueError, RuntimeError) as error:
-        raise MCPConfigError(
-            f"MCP server '{server}': ${{file:{path}}} cannot be read: {error}"
-        ) from error
 
 
 def _only_an_editor_knows(found: re.Match[str]) -> str:

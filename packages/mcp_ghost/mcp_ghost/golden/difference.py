@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 
 from mcp_ghost.golden.scrub import same
+from mcp_ghost.results import parsed
 from mcp_ghost.text import counted, one_line
 
 _SHOWN = 200
@@ -16,10 +16,9 @@ _BEFORE = 40
 
 def difference(label: str, recorded: object, now: object) -> str:
     """Such as ``result.rows[2].name: recorded "a", now "b"``, for values that are not the same."""
-    with suppress(ValueError, RecursionError):  # two texts that are JSON objects or lists
-        values = [json.loads(it) if isinstance(it, str) else None for it in (recorded, now)]
-        if {type(it) for it in values} in ({dict}, {list}):
-            recorded, now = values
+    values = [parsed(it) if isinstance(it, str) else None for it in (recorded, now)]
+    if {type(it) for it in values} in ({dict}, {list}):  # two texts that are JSON
+        recorded, now = values
     if isinstance(recorded, Mapping) and isinstance(now, Mapping):
         for key in {**recorded, **now}:
             if key not in now:

@@ -19,7 +19,7 @@ from typing import Any
 
 from mcp_ghost.config.variables import variables_in, without_variables
 from mcp_ghost.redact import MASK, Redactor, names_a_secret
-from mcp_ghost.results import each_text
+from mcp_ghost.results import each_text, parsed
 
 _ONLY_PLACES = re.compile(r"(?:\{path:\w+\}[\w./-]*[:;]?)+")
 _SAYS_NOTHING = frozenset(
@@ -111,15 +111,10 @@ class Scrubber:
         return {"mcpServers": hidden}
 
     def _hide_text(self, text: str) -> str:
-        if text.lstrip()[:1] in ("{", "["):
+        if text.lstrip()[:1] in ("{", "[") and (value := parsed(text)) is not None:
             # Replacing inside JSON could leave something that is not JSON.
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                pass
-            else:
-                hidden = self.hide(value)
-                return text if hidden == value else json.dumps(hidden, ensure_ascii=False)
+            hidden = self.hide(value)
+            return text if hidden == value else json.dumps(hidden, ensure_ascii=False)
         text = _DATA_URL.sub(lambda it: it[1] + _fingerprint(it[2]), text)
         return _IN_QUERY.sub(_parameter, self._redactor.strictly(self._hide_paths(text)))
 

@@ -119,7 +119,11 @@ class ReplayTransport(httpx2.AsyncBaseTransport):
         recorded = self._recorded[self.asked - 1]
         self._compare(recorded, {"path": request.url.path, "request": body})
         if error := recorded.get("error"):
-            raise _transport_error(error)
+            name, message = error
+            kind = getattr(httpx2, name, None)
+            if not (isinstance(kind, type) and issubclass(kind, httpx2.TransportError)):
+                kind = httpx2.TransportError
+            raise kind(message)
         said = as_text(self._scrubber.show(recorded.get("response")))
         kind = "text/event-stream" if is_stream(said) else "application/json"
         # After a failed attempt, the next one need not wait.
@@ -147,11 +151,3 @@ def is_stream(said: str) -> bool:
 
 def _json(content: bytes) -> Any:  # noqa: ANN401  any JSON, or text where it is not JSON
     return parsed(content, content.decode("utf-8", errors="replace"))
-
-
-def _transport_error(recorded: list[str]) -> httpx2.TransportError:
-    name, message = recorded
-    known = getattr(httpx2, name, None)
-    if isinstance(known, type) and issubclass(known, httpx2.TransportError):
-        return known(message)
-    return httpx2.TransportError(message)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from mcp_ghost.providers.hosted import ANTHROPIC, HostedProvider
 from mcp_ghost.providers.parameters import parameters
 from mcp_ghost.providers.streaming import Delta
 from mcp_ghost.providers.taken import FOR_ANTHROPIC
-from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject, parsed
 
 DEFAULT_MAX_TOKENS = 64_000
 """The API wants a limit with every request; a model that writes less says how much."""
@@ -297,9 +296,8 @@ class AnthropicAssembler:
         if self._error is not None:
             return self._error
         for place, text in self._inputs.items():
-            self._blocks[place]["input"] = text  # where it was cut off
-            with suppress(ValueError, RecursionError):
-                self._blocks[place]["input"] = json.loads(text) if text.strip() else {}
+            # The text itself, where it was cut off.
+            self._blocks[place]["input"] = parsed(text, text) if text.strip() else {}
         sent: list[JSONObject] = []
         for block in self._blocks:  # some send a call twice, under one id
             sent += [] if block.get("id") and block in sent else [block]

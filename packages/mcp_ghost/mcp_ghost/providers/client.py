@@ -411,15 +411,16 @@ class ProviderClient:
                 return await self._tried(transport, wire, request, call.on_delta)
             except LLMError as error:
                 seconds = time.perf_counter() - started
-                call.tries += (FailedTry.of(error, seconds),)
+                empty = error.response if isinstance(error, EmptyReplyError) else None
+                call.tries += (FailedTry(str(error), seconds, error.usage, empty),)
                 failures.append(error)
-                is_last = isinstance(error, EmptyReplyError) and not call.retry_empty
+                is_last = empty is not None and not call.retry_empty
                 waits = self._was_answered or self._retry.waits_for_first_answer
                 is_last |= isinstance(error, LLMUnreachableError) and not waits
                 delay = None if is_last else self._retry.delay(failures)
-                if delay is None and isinstance(error, EmptyReplyError):
+                if delay is None and empty is not None:
                     call.tries = call.tries[:-1]
-                    return error.response
+                    return empty
                 if delay is None:
                     raise
                 self._warn(
@@ -458,7 +459,16 @@ class ProviderClient:
 
     def _read(self, body: dict[str, Any], request: LLMRequest) -> LLMResponse:
         self._was_answered = True
-        self._doubt(doubtful(body), request.model)
+        if (figures := doubtful(body)) and not self._has_doubted:
+            self._has_doubted = True
+            names = ", ".join(figures)[:200]
+            self._warn(
+                "llm_usage_doubted",
+                f"{self._endpoint.where} reports usage that cannot be true ({names}): such figures "
+                "are replaced by the nearest possible ones, and budgets may be exceeded.",
+                model=request.model,
+                fields=names,
+            )
         try:
             response = self._provider.decode(body, request.names, model=request.model)
         except LLMStatusError as error:  # it came with HTTP status 200, in the server's words
@@ -478,20 +488,6 @@ class ProviderClient:
         said = f"Asking {' and '.join(learned.values())} from now on: {error}"
         fields = ", ".join(learned)
         self._warn("llm_field_refused", said, model=model, fields=fields, error=str(error))
-
-    def _doubt(self, figures: Sequence[str], model: str) -> None:
-        """Say once that a usage is not taken as it was reported."""
-        if not figures or self._has_doubted:
-            return
-        self._has_doubted = True
-        names = ", ".join(figures)[:200]
-        self._warn(
-            "llm_usage_doubted",
-            f"{self._endpoint.where} reports usage that cannot be true ({names}): such figures "
-            "are replaced by the nearest possible ones, and budgets may be exceeded.",
-            model=model,
-            fields=names,
-        )
 
     def _warn(self, event: str, message: str, **fields: object) -> None:
         self._log.warning(message, extra={"event_type": event, **fields})

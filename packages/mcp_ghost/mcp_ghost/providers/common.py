@@ -394,7 +394,14 @@ def error_text(body: object) -> str:
     if not isinstance(error, dict):
         return str(error or "")
     if isinstance(told := error.get("message"), list | dict):
-        return _detailed(told)
+        # Pydantic's details, as FastAPI sends them: the place of each, and what is wrong there.
+        details = told.get("detail", told) if isinstance(told, dict) else told
+        return "; ".join(
+            f"{'.'.join(map(str, it.get('loc') or ()))}: {it.get('msg')}"
+            if isinstance(it, dict)
+            else str(it)
+            for it in (details if isinstance(details, list) else [details])
+        )
     said = str(error.get("message") or json.dumps(error))
     # OpenRouter's own message is only "Provider returned error"; the reason is what that one said.
     raw = at(error, "metadata", "raw")
@@ -410,17 +417,6 @@ def wire_id(call_id: str, *, is_short: bool = False) -> str:
         return call_id
     digest = hashlib.sha256(call_id.encode(errors="replace")).hexdigest()
     return digest[:9] if is_short else f"call_{digest[:24]}"
-
-
-def _detailed(told: object) -> str:
-    """Pydantic's details, as FastAPI sends them: the place of each, and what is wrong there."""
-    details = told.get("detail", told) if isinstance(told, dict) else told
-    return "; ".join(
-        f"{'.'.join(map(str, it.get('loc') or ()))}: {it.get('msg')}"
-        if isinstance(it, dict)
-        else str(it)
-        for it in (details if isinstance(details, list) else [details])
-    )
 
 
 def error_names(body: object) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
-from mcp_ghost.errors import LLMError, LLMReplyError
+from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Usage
 from mcp_ghost.providers.common import LLMRequest, usage_of
 from mcp_ghost.providers.streaming import OnDelta
@@ -29,12 +29,6 @@ class FailedTry:
     """What it used nevertheless; an empty reply is paid for."""
     reply: LLMResponse | None = None
     """An empty one, as it came: why it ended, and what the model thought."""
-
-    @classmethod
-    def of(cls, error: LLMError, seconds: float) -> Self:
-        """The attempt that ended with ``error``."""
-        reply = error.response if isinstance(error, EmptyReplyError) else None
-        return cls(str(error), seconds, error.usage, reply)
 
 
 @dataclass

@@ -80,7 +80,13 @@ class Gemini(HostedProvider):
             tools, tool_choice = request.known_tools or common.minimal_tools(messages), "none"
         if tools:
             payload["tools"] = [{"functionDeclarations": [_tool(tool, names) for tool in tools]}]
-            payload |= _tool_config(tool_choice, names)
+        if tools and tool_choice is not None:
+            config: JSONObject = {"mode": "ANY"}
+            if isinstance(tool_choice, str):
+                config["mode"] = {"required": "ANY"}.get(tool_choice, tool_choice.upper())
+            else:
+                config["allowedFunctionNames"] = [names.encode(tool_choice["function"]["name"])]
+            payload["toolConfig"] = {"functionCallingConfig": config}
         payload |= {key: value for key, value in given.items() if key in _TOP_LEVEL}
         payload |= _generation_config(given, signed=signed)
         name = model if "/" in model else f"models/{model}"
@@ -235,17 +241,6 @@ def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
     declared: JSONObject = {"name": names.encode(function["name"]), **described}
     parameters = gemini_parameters(function.get("parameters"), function["name"])
     return declared | ({"parameters": parameters} if parameters else {})
-
-
-def _tool_config(choice: str | JSONObject | None, names: ToolNames) -> JSONObject:
-    if choice is None:
-        return {}
-    if isinstance(choice, dict):
-        allowed = [names.encode(choice["function"]["name"])]
-        config: JSONObject = {"mode": "ANY", "allowedFunctionNames": allowed}
-    else:
-        config = {"mode": {"required": "ANY"}.get(choice, choice.upper())}
-    return {"toolConfig": {"functionCallingConfig": config}}
 
 
 def _generation_config(options: Mapping[str, Any], *, signed: bool) -> JSONObject:

@@ -75,8 +75,11 @@ class OpenAI(HostedProvider):
         payload: JSONObject = {"model": model, "messages": encoded}
         if request.tools:
             payload["tools"] = [tool_of(tool, names, dialect, model) for tool in request.tools]
-            if request.tool_choice is not None:
-                payload["tool_choice"] = _tool_choice(request.tool_choice, names)
+            choice = request.tool_choice
+            if isinstance(choice, dict):
+                named = {"name": names.encode(choice["function"]["name"])}
+                choice = {"type": "function", "function": named}
+            payload |= {"tool_choice": choice} if choice is not None else {}
         elif dialect == "openrouter" and any(common.calls_of(messages)):
             defined = request.known_tools or common.minimal_tools(messages)
             payload["tools"] = [tool_of(tool, names, dialect, model) for tool in defined]
@@ -272,12 +275,6 @@ def authorization(request: common.LLMRequest) -> dict[str, str]:
     if host.endswith(".azure.com") and not request.api_key.startswith("eyJ"):
         return {"api-key": request.api_key}  # openai.lib.azure.AzureOpenAI
     return {"Authorization": f"Bearer {request.api_key}"}
-
-
-def _tool_choice(choice: str | JSONObject, names: ToolNames) -> str | JSONObject:
-    if isinstance(choice, str):
-        return choice
-    return {"type": "function", "function": {"name": names.encode(choice["function"]["name"])}}
 
 
 def options_of(

@@ -117,7 +117,11 @@ class Calls:
         Raises:
             PausedError: Somebody has to decide first; what was executed is in the ledger.
         """
-        calls = [self._fitted(call) for call in calls_of(response, iteration)]
+        tools = self._toolset.tools
+        calls = [
+            replace(it, arguments=tools[it.name].fitted(it.arguments)) if it.name in tools else it
+            for it in calls_of(response, iteration)
+        ]
         await self._ledger.begin()
         await self._policy.before(calls)
         told: dict[int, Told] = {}
@@ -137,10 +141,6 @@ class Calls:
         in_order = [told[call.position] for call in calls]
         answers = self._messages(calls, in_order)
         return Batch(answers, self._policy.end if any(it.is_end for it in in_order) else None)
-
-    def _fitted(self, call: Call) -> Call:
-        tool = self._toolset.tools.get(call.name)
-        return replace(call, arguments=tool.fitted(call.arguments)) if tool else call
 
     async def _answer_in_order(self, lane: Sequence[Call], told: dict[int, Told]) -> None:
         """Add to ``told`` what becomes of each call, by its position in the reply."""

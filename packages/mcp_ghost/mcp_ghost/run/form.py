@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from mcp_ghost.providers.schema import response_format, strict_schema
-from mcp_ghost.results import JSON, JSONObject, jsonable
+from mcp_ghost.results import JSON, JSONObject, jsonable, parsed
 from mcp_ghost.run.report.synthesis import final_result
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ class Form:
                 return self._check(value[_WRAPPED])
             except FormError as error:
                 problem = error
-        bare = [value]
-        with suppress(ValueError, RecursionError):
-            bare.insert(0, jsonable(json.loads(answer)))
-        for candidate in bare:
+        for candidate in (jsonable(parsed(answer, value)), value):
             with suppress(FormError):
                 return self._check(candidate)
         raise problem

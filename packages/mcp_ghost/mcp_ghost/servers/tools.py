@@ -158,24 +158,21 @@ def _described(value: Any, key: str = "") -> Any:  # noqa: ANN401  any JSON
 
 def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
     """An entry of ``tools/list`` in OpenAI's format."""
-    description = tool.get("description")
+    description, schema = tool.get("description"), _fields(tool.get("inputSchema"))
+    kind = schema.get("type", "object")
+    # Without parameters where providers would refuse the whole request.
+    is_usable = "object" in (kind if isinstance(kind, list) else [kind])
+    properties = _fields(schema.get("properties")) if is_usable else {}
+    usable = schema if is_usable else {}
     return {
         "type": "function",
         "function": {
             "name": tool["name"],
             "description": description if isinstance(description, str) else "",
-            "parameters": _parameters(_fields(tool.get("inputSchema"))),
+            "parameters": {**usable, "type": "object", "properties": properties},
         },
     }
 
 
 def _fields(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _parameters(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """``schema``, or one without parameters where providers would refuse the whole request."""
-    kind = schema.get("type", "object")
-    is_usable = "object" in (kind if isinstance(kind, list) else [kind])
-    properties = _fields(schema.get("properties")) if is_usable else {}
-    return {**(schema if is_usable else {}), "type": "object", "properties": properties}

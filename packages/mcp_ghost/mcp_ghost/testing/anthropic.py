@@ -10,7 +10,7 @@ from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.refusals_anthropic import refusal
 from mcp_ghost.testing.rules import signature
 from mcp_ghost.testing.streams import anthropic_events
-from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form
+from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, call_of
 
 _STOP_REASON = {
     "stop": "end_turn",
@@ -35,7 +35,12 @@ def _read(body: JSONObject, _headers: Headers) -> JSONObject:
     messages += [each for turn in body["messages"] for each in _read_turn(turn)]
     chat: JSONObject = {"model": body["model"], "messages": messages}
     if "tools" in body:
-        chat["tools"] = [_read_tool(tool) for tool in body["tools"]]
+        functions = [{**it, "parameters": it["input_schema"]} for it in body["tools"]]
+        kept = ("name", "description", "parameters")
+        chat["tools"] = [
+            {"type": "function", "function": {key: it[key] for key in kept if key in it}}
+            for it in functions
+        ]
         choice = body.get("tool_choice") or {"type": "auto"}
         chat["tool_choice"] = "required" if choice["type"] == "any" else str(choice["type"])
         if choice["type"] == "tool":
@@ -85,25 +90,12 @@ def _read_turn(turn: JSONObject) -> Iterable[JSONObject]:
             said = _text(block.get("content") or "")
             yield {"role": "tool", "tool_call_id": block["tool_use_id"], "content": said}
     text = _text(blocks)
-    calls = [
-        {
-            "id": block["id"],
-            "type": "function",
-            "function": {"name": block["name"], "arguments": json.dumps(block["input"])},
-        }
-        for block in blocks
-        if block["type"] == "tool_use"
-    ]
+    uses = (block for block in blocks if block["type"] == "tool_use")
+    calls = [call_of(use["id"], use["name"], json.dumps(use["input"])) for use in uses]
     if calls:
         yield {"role": "assistant", "content": text or None, "tool_calls": calls}
     elif text:
         yield {"role": turn["role"], "content": text}
-
-
-def _read_tool(tool: JSONObject) -> JSONObject:
-    described = {"description": tool["description"]} if "description" in tool else {}
-    function = {"name": tool["name"], **described, "parameters": tool["input_schema"]}
-    return {"type": "function", "function": function}
 
 
 def _blocks(message: JSONObject) -> Iterable[JSONObject]:

@@ -11,7 +11,7 @@ from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.refusals_gemini import call_text, refusal, wants_signatures
 from mcp_ghost.testing.rules import signature
 from mcp_ghost.testing.streams import gemini_events
-from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form
+from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, call_of
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/(?:models/)?(?P<model>.+):(?:g|streamG)enerateContent")
 _FINISH_REASON = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
@@ -80,9 +80,9 @@ def _read_content(content: JSONObject, called: list[JSONObject]) -> list[JSONObj
         text = said if isinstance(said, str) else json.dumps(said)
         messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
     calls = [
-        _read_call(part["functionCall"], index)
+        call_of(call.get("id") or f"call_{index}", call["name"], json.dumps(call.get("args") or {}))
         for index, part in enumerate(parts)
-        if "functionCall" in part
+        if (call := part.get("functionCall"))
     ]
     text = "\n".join(part["text"] for part in parts if part.get("text") and not part.get("thought"))
     if calls:
@@ -97,11 +97,6 @@ def _answers(response: JSONObject, call: JSONObject) -> bool:
     if "id" in response:
         return bool(response["id"] == call["id"])
     return bool(response["name"] == call["function"]["name"])
-
-
-def _read_call(call: JSONObject, index: int) -> JSONObject:
-    function = {"name": call["name"], "arguments": json.dumps(call.get("args") or {})}
-    return {"id": call.get("id") or f"call_{index}", "type": "function", "function": function}
 
 
 def _parts(message: JSONObject, *, signed: bool) -> Iterable[JSONObject]:

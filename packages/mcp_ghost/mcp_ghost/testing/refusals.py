@@ -11,7 +11,7 @@ import json
 import re
 from typing import Literal, TypeAlias
 
-from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject, parsed
 from mcp_ghost.testing.rules import (
     CallIds,
     first_objection,
@@ -58,11 +58,7 @@ def _two_users(messages: list[JSONObject]) -> str | None:
 
 
 def _not_an_object(text: object) -> str | None:
-    try:
-        is_object = isinstance(text, str) and isinstance(json.loads(text), dict)
-    except ValueError:
-        is_object = False
-    return None if is_object else str(text)
+    return None if isinstance(text, str) and isinstance(parsed(text), dict) else str(text)
 
 
 def image(part: JSONObject) -> str | None:

@@ -19,7 +19,7 @@ from mcp_ghost.testing.rules import (
     unasked,
 )
 from mcp_ghost.testing.streams import responses_events
-from mcp_ghost.testing.wires import Headers, Wire, openai_error
+from mcp_ghost.testing.wires import Headers, Wire, call_of, openai_error
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -72,15 +72,8 @@ def _read_items(items: list[JSONObject]) -> JSONObject:
     if first.get("role", "assistant") != "assistant":
         return {"role": first["role"], "content": _content(first["content"])}
     text = "\n\n".join(_text(item["content"]) for item in items if "role" in item)
-    calls = [
-        {
-            "id": item["call_id"],
-            "type": "function",
-            "function": {key: item[key] for key in ("name", "arguments")},
-        }
-        for item in items
-        if item.get("type") == "function_call"
-    ]
+    made = (item for item in items if item.get("type") == "function_call")
+    calls = [call_of(item["call_id"], item["name"], item["arguments"]) for item in made]
     return {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject, parsed
 from mcp_ghost.testing.anthropic import ANTHROPIC
 from mcp_ghost.testing.gemini import GEMINI
 from mcp_ghost.testing.refusals import ServerDialect
@@ -203,12 +203,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not model.serves(self.path):
             self._send(model.failure(404, f"No such address: {self.path}"))
             return
-        try:
-            body = json.loads(content)
-        except ValueError:
-            body = None
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self._send(model.answer(body, {**headers, ":path": self.path}))
+        self._send(model.answer(parsed(content), {**headers, ":path": self.path}))
 
     def _send(self, reply: Reply) -> None:
         if reply.delay:

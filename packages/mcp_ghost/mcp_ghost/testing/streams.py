@@ -46,8 +46,10 @@ def anthropic_events(body: JSONObject, _request: JSONObject) -> Iterator[bytes]:
     begun["usage"] = {**body["usage"], "output_tokens": 1}
     yield _named({"type": "message_start", "message": begun})
     yield _named({"type": "ping"})
+    empty = {"text": "", "thinking": "", "signature": "", "input": {}}
     for index, block in enumerate(body["content"]):
-        yield _named({"type": "content_block_start", "index": index, "content_block": _bare(block)})
+        bare = {key: empty.get(key, value) for key, value in block.items()}
+        yield _named({"type": "content_block_start", "index": index, "content_block": bare})
         for delta in _block_deltas(block):
             yield _named({"type": "content_block_delta", "index": index, "delta": delta})
         yield _named({"type": "content_block_stop", "index": index})
@@ -55,11 +57,6 @@ def anthropic_events(body: JSONObject, _request: JSONObject) -> Iterator[bytes]:
     usage = {"output_tokens": body["usage"]["output_tokens"]}
     yield _named({"type": "message_delta", "delta": end, "usage": usage})
     yield _named({"type": "message_stop"})
-
-
-def _bare(block: JSONObject) -> JSONObject:
-    empty = {"text": "", "thinking": "", "signature": "", "input": {}}
-    return {key: empty.get(key, value) for key, value in block.items()}
 
 
 def _block_deltas(block: JSONObject) -> Iterator[JSONObject]:

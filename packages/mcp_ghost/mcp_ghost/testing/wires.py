@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from mcp_ghost.results import JSONObject
+from mcp_ghost.results import JSONObject, parsed
 from mcp_ghost.testing.refusals import ServerDialect, refusal
 from mcp_ghost.testing.streams import openai_events
 
@@ -53,13 +52,19 @@ def openai_wire(dialect: ServerDialect) -> Wire:
     )
 
 
+def call_of(call_id: str, name: str, arguments: str) -> JSONObject:
+    """A call in OpenAI's shape."""
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
 def arguments_of(call: JSONObject) -> object:
     """The arguments of a call; a script that wants broken ones gets them."""
     arguments = call["function"]["arguments"]
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
+    return parsed(arguments, arguments)
 
 
 def asked_form(schema: JSONObject | None) -> JSONObject:

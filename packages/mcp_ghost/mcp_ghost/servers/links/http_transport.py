@@ -24,7 +24,7 @@ from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 from mcp_ghost.network import basic_authorization, content_of, is_loopback, proxy_of, tls_context
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import parsed
-from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, Failure, IssuerPolicy, ask
+from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, IssuerPolicy, ask
 from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
 from mcp_ghost.servers.protocol.lenient import NOT_MADE
 from mcp_ghost.servers.protocol.reading import (
@@ -142,7 +142,10 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if ELSEWHERE in request.extensions:
             return await ask(request, self.issuers)
         if failure := request.extensions.get(FAILED):
-            return self._not_signed_in(request, failure)
+            if "authorization" not in request.headers:  # else the token is good for other requests
+                self.end(failure.words)
+                self._advice = failure.advice
+            return _error_response(401, INTERNAL_ERROR, self.redact(failure.words))
         if self.fault is not None and request.method == "DELETE":
             return httpx2.Response(204)  # the session ended already
         if self.fault is not None and request.method == "POST":
@@ -385,13 +388,6 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         refusal = _error_response(status, INTERNAL_ERROR if code is None else code, words, data)
         refusal.headers[_CHALLENGE] = challenge
         return refusal
-
-    def _not_signed_in(self, request: httpx2.Request, failure: Failure) -> httpx2.Response:
-        """The answer to a request that is not worth sending."""
-        if "authorization" not in request.headers:  # else the token is good for other requests
-            self.end(failure.words)
-            self._advice = failure.advice
-        return _error_response(401, INTERNAL_ERROR, self.redact(failure.words))
 
 
 def _not_made(status: int, message: str) -> httpx2.Response:

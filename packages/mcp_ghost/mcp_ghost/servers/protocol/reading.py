@@ -169,9 +169,5 @@ def refusal(message: bytes, why: str) -> JSONRPCError | None:
         found = _ID_LAST.search(message, max(0, len(message) - EDGE))
     if found is None:
         return None
-    try:
-        id_ = json.loads(found[1])
-    except ValueError:  # not UTF-8
-        return None
-    error = ErrorData(code=INTERNAL_ERROR, message=why)
-    return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
+    error, id_ = ErrorData(code=INTERNAL_ERROR, message=why), parsed(found[1])
+    return None if id_ is None else JSONRPCError(jsonrpc="2.0", id=id_, error=error)  # not UTF-8
