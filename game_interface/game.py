@@ -3,7 +3,7 @@
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
@@ -104,9 +104,7 @@ class Game:
         try:
             reply = self._engine.start(seed)
             memory = self._memory(reply)
-            holders: tuple[int, ...] = ()
-            if self._reader and memory:
-                holders = self._reader.holders_of_player(memory)
+            holders = self._reader.holders_of_player(memory) if self._reader and memory else ()
             ending: Ending | None = "other" if reply.ended else None
             progress = Progress(reply.died or False, ending, holders, self._digest(reply))
             self._moment, self._seed = self._seen(reply, progress), seed
@@ -127,8 +125,8 @@ class Game:
         try:
             reply = self._engine.step(before.reply.state, given)
             died, ending = self._outcome(before.reply, reply)
-            holders = before.progress.player_globals
-            progress = Progress(died, ending, holders, self._digest(reply))
+            said = self._digest(reply)
+            progress = replace(before.progress, died=died, ending=ending, said=said)
             self._moment = self._seen(reply, progress)
         except EngineError as error:
             raise type(error)(f"the engine failed at {given!r}: {error}") from error

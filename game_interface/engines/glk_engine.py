@@ -18,6 +18,7 @@ from game_interface.engines.engine import MAX_SEED, EngineName, Reply, without_p
 from game_interface.engines.interpreter import Interpreter, find_interpreter
 from game_interface.engines.remglk import (
     FATAL,
+    GLULXE_FATAL,
     NOTHING_ABOVE,
     Above,
     Update,
@@ -215,8 +216,9 @@ class GlkEngine:
             arguments = [*_GLULXE, "--rngseed", str(state.seed or MAX_SEED)]
         ran = self._interpreter.run([*arguments, self._story], files, event)
         update = understood(ran.output, rocks)
-        if FATAL in update.messages:
-            raise EngineError(f"the interpreter stopped: {update.messages.partition(FATAL)[2]}")
+        said, fatal = (update.messages, FATAL) if self._image else (update.text, GLULXE_FATAL)
+        if fatal in said and update.ended:
+            raise EngineError(f"the interpreter stopped: {said.partition(fatal)[2].strip()}")
         return update, ran.files
 
     def _left(self, before: _State, update: Update, files: Mapping[str, bytes]) -> _State:

@@ -14,7 +14,8 @@ from game_interface.errors import EngineError
 from game_interface.machine.facts import Waits
 
 FATAL: Final = "Fatal error: "
-"""How bocfel begins to say that it gives up."""
+"""How bocfel begins to say that it gives up; glulxe says it in the story's window."""
+GLULXE_FATAL: Final = "Glulxe fatal error: "
 KEYS: Final = {"space": " ", "enter": "return"}
 """The names of keys that differ in commands and in the protocol."""
 _MESSAGES, _EARLY_STATUS = 4, 3

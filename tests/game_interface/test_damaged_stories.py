@@ -125,3 +125,14 @@ def test_whatever_a_damaged_story_does_to_jericho_the_program_goes_on(
         for command in COMMANDS:
             if not game.is_over:
                 game.step(command)
+
+
+@pytest.mark.parametrize("rest", [b"", bytes(60), b"\0\3\1\2" + bytes(56)])
+def test_a_damaged_glulx_story_cannot_start_and_is_no_game_of_one_text(
+    rest: bytes, tmp_path: Path
+) -> None:
+    with (
+        open_game(written(tmp_path, b"Glul" + rest, "damaged.ulx")) as game,
+        pytest.raises(EngineError, match="cannot start: the interpreter stopped: "),
+    ):
+        game.start()
