@@ -25,8 +25,8 @@ from session.record.event_log import EVENTS_FILE
 _DESCRIPTION = """\
 Join evaluations that were played under the same rules, with other seeds,
 variants or episodes, by copying their episodes into one. The result can be
-continued, exported and compared like any other. If this is interrupted, run it
-again. Plays nothing.
+continued, exported and compared like any other. Plays nothing. If it is
+interrupted, run it again.
 """
 _EPILOG = """\
 exit code: 0 merged; 1 something could not be written (run again to continue);
