@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from mcp_ghost.testing.refusals_gemini import call_text
+from mcp_ghost.testing.gemini import call_text
 from mcp_ghost.testing.rules import signature
 
 NEW, OLD = "gemini-3.5-flash", "gemini-2.5-flash"

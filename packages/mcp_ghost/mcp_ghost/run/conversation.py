@@ -15,7 +15,7 @@ from mcp_ghost.providers.common import calls_of, tool_names
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
-from mcp_ghost.run.memory.context import Compaction, LatestExchange, limit_of
+from mcp_ghost.run.memory import Compaction, LatestExchange, limit_of
 from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.run.search import ToolSearch
 from mcp_ghost.run.settings import Settings

@@ -10,7 +10,7 @@ from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
 from mcp_ghost.providers.common import OPENING, tool_names
 from mcp_ghost.providers.gemini import Gemini
-from mcp_ghost.testing.refusals_gemini import refusal
+from mcp_ghost.testing.gemini import refusal
 from tests.support.conversations import (
     READ,
     SYSTEM,

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_ghost.providers import gemini_schema
-from mcp_ghost.testing.refusals_gemini import refusal
+from mcp_ghost.testing.gemini import refusal
 from tests.support.work import steps
 
 ANY = {"anyOf": [{"type": "STRING"}, {"type": "NUMBER"}, {"type": "BOOLEAN"}]}

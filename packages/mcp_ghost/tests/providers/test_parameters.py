@@ -17,7 +17,9 @@ from mcp_ghost.providers.gemini_schema import gemini_parameters
 from mcp_ghost.providers.parameters import parameters
 from mcp_ghost.providers.taken import FOR_ANTHROPIC, FOR_GEMINI, FOR_GRAMMARS, FOR_OPENAI
 from mcp_ghost.servers.tools import tool_schema
-from mcp_ghost.testing import refusals, refusals_anthropic, refusals_gemini
+from mcp_ghost.testing import anthropic as refusals_anthropic
+from mcp_ghost.testing import gemini as refusals_gemini
+from mcp_ghost.testing import refusals
 from tests.support.garbled import garbled
 from tests.support.ghosts import PROVIDERS
 from tests.support.provider_requests import request_for

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcp_ghost import resume
 from mcp_ghost.golden import assert_matches_golden, record_golden, replay_golden
 from mcp_ghost.messages import LLMResponse, Message, tool_message
-from mcp_ghost.run.memory.context import Compaction, LatestExchange, Meter, limit_of, window_of
+from mcp_ghost.run.memory import Compaction, LatestExchange, Meter, limit_of, window_of
 from mcp_ghost.testing import (
     ModelRequest,
     ModelServer,

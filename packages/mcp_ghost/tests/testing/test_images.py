@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from mcp_ghost.testing import refusals, refusals_anthropic, refusals_gemini
+from mcp_ghost.testing import anthropic as refusals_anthropic
+from mcp_ghost.testing import gemini as refusals_gemini
+from mcp_ghost.testing import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_ghost.testing import refusals, refusals_anthropic, refusals_gemini
+from mcp_ghost.testing import anthropic as refusals_anthropic
+from mcp_ghost.testing import gemini as refusals_gemini
+from mcp_ghost.testing import refusals
 from mcp_ghost.testing import responses as responses_server
 from tests.support.refused import anthropic, gemini, openai, responses
 

@@ -1,1 +1,0 @@
-"""How much of a long conversation the model is shown."""
