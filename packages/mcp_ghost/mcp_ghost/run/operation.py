@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_ghost.errors import LLMError, LLMMalformedCallError
 from mcp_ghost.loop import LoopEnd, LoopResult, names_of, run_loop
@@ -43,9 +43,7 @@ from mcp_ghost.run.search import Searching
 from mcp_ghost.run.shared import Run
 from mcp_ghost.spoken import is_spoken_call
 from mcp_ghost.toolset import Toolset
-
-if TYPE_CHECKING:
-    from mcp_ghost.run.settings import Settings
+from mcp_ghost.run.settings import Settings
 
 _logger = logging.getLogger(__name__)
 
