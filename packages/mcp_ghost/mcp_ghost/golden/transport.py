@@ -117,7 +117,14 @@ class ReplayTransport(httpx2.AsyncBaseTransport):
         if self.exhausted:
             raise self.exhausted
         recorded = self._recorded[self.asked - 1]
-        self._compare(recorded, {"path": request.url.path, "request": body})
+        # A difference of the first request is in all that follow, too.
+        noted = {line.partition(": ")[2] for line in self._differences}
+        now = {"path": request.url.path, "request": self._scrubber.hide(body)}
+        self._differences += [
+            f"request {self.asked}: {difference}"
+            for difference in request_differences(recorded, now, self._volatile)
+            if difference not in noted
+        ]
         if error := recorded.get("error"):
             name, message = error
             kind = getattr(httpx2, name, None)
@@ -132,16 +139,6 @@ class ReplayTransport(httpx2.AsyncBaseTransport):
             content=said.encode(errors="replace"),
             headers={"content-type": kind, "retry-after": "0"},
         )
-
-    def _compare(self, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        """Note what is new: a difference of the first request is in all that follow, too."""
-        noted = {line.partition(": ")[2] for line in self._differences}
-        now = {**now, "request": self._scrubber.hide(now["request"])}
-        self._differences += [
-            f"request {self.asked}: {difference}"
-            for difference in request_differences(recorded, now, self._volatile)
-            if difference not in noted
-        ]
 
 
 def is_stream(said: str) -> bool:

@@ -287,7 +287,11 @@ class ProviderClient:
                         raise
                     self._log_refused({"wire": "on the chat wire"}, error, model)
                 except LLMStatusError as error:
-                    if self._leave_out(self._named_tools(call.request, error), error, model):
+                    asked = call.request
+                    offered = asked.tools or asked.known_tools or ()
+                    names = [asked.names.encode(it["function"]["name"]) for it in offered]
+                    named = [offered[place] for place in named_tools(error, names)]
+                    if self._leave_out(named, error, model):
                         continue
                     learned = accepted.turn(wire.path, error, may_turn=self._wire == "auto")
                     if "wire" in learned:
@@ -300,7 +304,7 @@ class ProviderClient:
                         accepted.wants.add("reasoning")
                         learned = {"reasoning": "without the reasoning of earlier replies"}
                     if not learned and may_be_of_a_tool(error):
-                        bad = await self._tried_tools(transport, call, headers, error)
+                        bad = await self._tried_tools(transport, call, offered, headers, error)
                         if self._leave_out(bad, error, model):
                             continue
                     corrections += 1
@@ -312,16 +316,11 @@ class ProviderClient:
                         ) from None
                     self._log_refused(learned, error, model)
 
-    def _named_tools(self, request: LLMRequest, error: LLMStatusError) -> list[ToolSchema]:
-        """The tools on offer that ``error`` names."""
-        tools = request.tools or request.known_tools or ()
-        names = [request.names.encode(tool["function"]["name"]) for tool in tools]
-        return [tools[place] for place in named_tools(error, names)]
-
     async def _tried_tools(
         self,
         transport: Transport,
         call: Exchange,
+        offered: Sequence[ToolSchema],
         headers: Mapping[str, str],
         error: LLMStatusError,
     ) -> list[ToolSchema]:
@@ -352,7 +351,6 @@ class ProviderClient:
                 call.tries += (FailedTry("tried with some of the tools", seconds, usage),)
             return True
 
-        offered = call.request.tools or call.request.known_tools or ()
         if not offered or not await takes([HARMLESS]):
             return []
         return await found_by_halving(offered, takes)

@@ -40,10 +40,10 @@ from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Span, Tracing
 from mcp_ghost.run.search import Searching
+from mcp_ghost.run.settings import Settings
 from mcp_ghost.run.shared import Run
 from mcp_ghost.spoken import is_spoken_call
 from mcp_ghost.toolset import Toolset
-from mcp_ghost.run.settings import Settings
 
 _logger = logging.getLogger(__name__)
 
