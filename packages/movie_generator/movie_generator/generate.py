@@ -190,7 +190,8 @@ class _Generation:
     ) -> None:
         """Find the model, so that a missing key is noticed before anything is read."""
         limits = config.limits
-        self._sources = [it if isinstance(it, Saved) else it.strip() for it in sources]
+        found = (it if isinstance(it, Saved) else it.strip() for it in sources)
+        self._sources = [*dict.fromkeys(found)]
         self._config = config
         self._servers = servers
         self._progress = _Progress(on_progress)

@@ -22,7 +22,8 @@ _MARKUP = re.compile(
     r"\*\*|(?<!\w)__\w|(?<![\w*])\*[^\s*][^*\n]*\*(?![\w*])|`|!?\[[^\]\n]*\]\([^)\n]*\)"
     r"|^[ ]{0,3}(?:#{1,6}|[-+*•>])[ ]+\S|\n[ ]{0,3}\d{1,2}[.)][ ]|\|[^|\n]*\|"
     r"|</?[a-z][^>\n]{0,80}>|~~|(?<!\w)_[^\W_][^_\n]*_(?!\w)|&(?:[a-z]{2,8}|#\d{2,5});|\\[nrtu\"]"
-    r"|\[(?:\^?\d{1,3}|(?:source|citation|quelle)[^\]\n]*)\]|【\d[^】\n]*】|\$[^$\s][^$\n]*\^[^$\n]*\$",
+    r"|\[(?:\^?\d{1,3}|(?:source|citation|quelle)[^\]\n]*)\]|【\d[^】\n]*】|\$[^$\s][^$\n]*\^[^$\n]*\$"
+    r"|\{\{[^{}\n]*\}\}|\\[a-z]+\{",
     re.MULTILINE,
 )
 _ADDRESS = re.compile(
@@ -32,7 +33,8 @@ _ADDRESS = re.compile(
 _PLACEHOLDER = re.compile(
     r"\W*(?:string|(?:(?:section|your) )?title|section|(?:your )?text(?: here)?|narration(?: text)?"
     r"|reading|description|to ?do|n/?a|none|null|tbd"
-    r"|lorem ipsum.*)?\W*\d{0,2}\W*|\[[^\]]*\]|<[^>]*>|\{[^}]*\}",
+    r"|[\w ]{0,30}\b(?:text|narration|title|content)\b[\w ]{0,20} here|lorem ipsum.*)?"
+    r"\W*\d{0,2}\W*|\[[^\]]*\]|<[^>]*>|\{[^}]*\}",
     re.IGNORECASE,
 )
 _NOT_SAID = re.compile(
@@ -41,11 +43,11 @@ _NOT_SAID = re.compile(
     r"|narratrice|narrador(?:a)?|ナレーター|ナレーション|話者)(?: \w{1,2})?\s?"
     r"[:\N{FULLWIDTH COLON}]"
     r"|^(?:(?:scene|szene|scène|slide|folie|shot) ?\d{0,2}|image|sfx|music|cut to|fade \w{2,3})\s?:"
-    r"|^(?:\[\d?\d:\d\d(?::\d\d)?\]|00:\d\d\b)|\b(\w+)(?:\W+\1\b){5}"
+    r"|^(?:\[\d?\d:\d\d(?::\d\d)?\]|00:\d\d\b)|\b(\w+(?:\W+\w+){0,5}?)(?:\W+\1\b){5}"
     r"|(?:(?:^|\s)#\w+){2,}\s*$|(?:[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?\s*){2,}",
     re.IGNORECASE,
 )
-"""Stage directions, who speaks and when, hashtags, pictures, a word again and again."""
+"""Stage directions, who speaks and when, hashtags, pictures, words again and again."""
 _REFUSAL = re.compile(
     r"(?:i\W?m sorry|i apologi[sz]e|sorry)[,.]? (?:but )?i (?:can|am un)|as an ai\b"
     r"|i(?: can| could|(?: a|\W)m (?:un|not )able to)(?:not|n\Wt)? (?:access|help|assist|provide)",
@@ -64,6 +66,9 @@ def problems(script: VideoScript, config: AppConfig) -> Iterator[str]:
         yield "the script has no title"
     elif _PLACEHOLDER.fullmatch(script.title):
         yield f"its title is only a placeholder: {script.title}"
+    for title in (script.title, *(it.title for it in script.sections)):
+        if found := _MARKUP.search(title):
+            yield f"a title has Markdown in it: {found[0].strip()}"
     if not script.sections:
         yield "there are no sections"
     if len(script.sections) > max(2 * config.sections, config.sections + 3):

@@ -54,6 +54,10 @@ def script(*texts: str | tuple[str, str], title: str = "B", **changes: Any) -> V
         ("en", ["..."], "only a placeholder"),
         ("en", ["<text>"], "only a placeholder"),
         ("en", ["[Insert a fact]"], "only a placeholder"),
+        ("en", ["Text of the narration goes here."], "only a placeholder"),
+        ("en", ["The {{name}} bridge is old."], "Markdown, a list or an address in its text: {{"),
+        ("en", ["It is \\frac{1}{2} old."], "Markdown, a list or an address"),
+        ("en", [f"The old bridge {'and the river ' * 20}."], "what nobody says in its text"),
         ("en", ["I'm sorry, but I can't help with that."], "is no narration"),
         ("en", [f"[Music fades in] {FACT}"], "what nobody says in its text: [Music fades in]"),
         ("en", [f"(Upbeat music) {FACT}"], "what nobody says"),
@@ -219,3 +223,10 @@ def test_hiragana_in_a_reading_becomes_katakana() -> None:
     reply = script_reply(title="橋", description="", sections=[section])
     made, _ = written(reply, language="ja")
     assert made.sections[0].narrations[0].reading == "カワワ ヒトヲ ワケマス。"
+
+
+def test_titles_are_plain_text() -> None:
+    assert [*problems(script(FACT, *OTHERS, title="**B**"), AppConfig())] == [
+        "a title has Markdown in it: **"
+    ]
+    assert [*problems(script(FACT, *OTHERS, title="C# & bridges"), AppConfig())] == []

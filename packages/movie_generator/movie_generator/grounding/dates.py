@@ -21,10 +21,14 @@ _NUMERIC = re.compile(
 _DAY_AND_MONTH = re.compile(r"(?<![\d.,])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(?!\d)")
 _FORMS = patterns("dates")
 _JAPANESE = re.compile(
-    r"(?:(\d{4})(?:年|년 ?)|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?"
+    r"(?:(\d{4})(?:年(?!代)|년(?!대) ?)|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?"
     r"(?:(\d{1,2})(?:月|월 ?))?(?:(\d{1,2})(?:日(?!間)|일))?"
 )
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
+_HOURS = re.compile(
+    r"(午前|午後|上午|下午|오전|오후)? ?(\d{1,2})(?:[時时시](?![間间간])|点(?=\d|半))"
+    r" ?(?:(\d{1,2})[分분]|([半반]))?"
+)
 _END = attrgetter("end")
 _TO = re.compile(r" ?(?:-|to|through|until|bis|au?|à|al?) ?")
 _NEAR = 30
@@ -181,11 +185,11 @@ def _japanese(text: str) -> Iterator[Moment]:
             year = _ERAS[found[2]] + (1 if found[3] == "元" else int(found[3]))
         month, day = (int(it) if it else None for it in (found[4], found[5]))
         yield Moment(found[0], found.start(), found.end(), year, month, day)
-    for found in re.finditer(r"(午前|午後)?(\d{1,2})時(?!間)(?:(\d{1,2})分|(半))?", text):
+    for found in _HOURS.finditer(text):
         minutes = int(found[2]) * 60 + int(found[3] or (30 if found[4] else 0))
         readings = (
             {minutes % 720 + 720}
-            if found[1] == "午後"
+            if found[1] in ("午後", "下午", "오후")
             else {minutes}
             if found[1]
             else {minutes, minutes % 720 + 720}
@@ -235,11 +239,12 @@ def _names(
                     names.setdefault(name.casefold().strip("."), number)
                     lower |= {name.casefold()} if width == "wide" else set()
         day_names = [*get_day_names("wide", locale=locale).items()]
-        lower |= {name.casefold() for _, name in day_names}
+        lower |= {name.casefold().replace("曜日", "曜") for _, name in day_names}
         if abbreviated:
-            day_names += get_day_names("abbreviated", locale=locale).items()
+            short = get_day_names("abbreviated", locale=locale).items()
+            day_names += [it for it in short if len(it[1]) > 1]
         for number, name in day_names:
-            days.setdefault(name.casefold().strip("."), number + 100)
+            days.setdefault(name.casefold().strip(".").replace("曜日", "曜"), number + 100)
     names |= {"sept": 9}
     listed = "|".join(re.escape(it) for it in sorted(names, key=len, reverse=True))
     months = re.compile(
@@ -250,6 +255,9 @@ def _names(
         re.IGNORECASE,
     )
     week = re.compile(
-        rf"(?<!\w)({'|'.join(re.escape(it) for it in days)})s?(?!\w)\.?", re.IGNORECASE
+        r"(?:(?<!\w)(?=[^\u3000-\ud7ff])|(?=[\u3000-\ud7ff]))"
+        rf"({'|'.join(re.escape(it) for it in days)})"
+        r"(?:(?<=[\u3000-\ud7ff])|s?(?!\w)\.?)",
+        re.IGNORECASE,
     )
     return names | days, frozenset(lower - {"may", "march", "august"}), months, week

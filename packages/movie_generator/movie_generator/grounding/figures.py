@@ -226,12 +226,13 @@ class Figures:
     def _is_foreign(self) -> bool:
         """Whether the page's words for units and large numbers are unknown here."""
         if self.language:
-            return len(self.language) > 2  # the name of a script
+            return self.language == "ko" or len(self.language) > 2  # the name of a script
         return len(re.findall(r"[^\W\d_]+", self.text)) > _MOST_UNSURE
 
     def _has_in_other_words(self, said: Quantity) -> bool:
         """Whether the page has the number, with a unit or a "million" in words of its own."""
-        bare = [it for it in self._quantities if not it.units and signs_agree(said, it)]
+        alike = (it for it in self._quantities if signs_agree(said, it))
+        bare = [it for it in alike if not (it.units and said.units)]
         plain = replace(said, units=frozenset())
         if any(same(plain, it) for it in bare):
             return True

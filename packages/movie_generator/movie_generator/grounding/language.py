@@ -21,7 +21,6 @@ _OF_SCRIPTS = {
     "cyrillic": ("ru", "uk", "bg", "sr"),
     "devanagari": ("hi", "mr", "ne"),
     "greek": ("el",),
-    "hangul": ("ko",),
     "hebrew": ("he",),
     "thai": ("th",),
 }
@@ -42,7 +41,7 @@ def language_of(text: str) -> str:
     if script == "CJK":
         return "ja" if _JAPANESE.search(sample) else "zh"
     if script != "LATIN":
-        return script.lower()
+        return "ko" if script == "HANGUL" else script.lower()
     words = [word.casefold() for word in _WORD.findall(sample)]
     counts = {it: sum(word in small for word in words) for it, small in _WORDS.items()}
     best = max(counts, key=lambda it: counts[it])

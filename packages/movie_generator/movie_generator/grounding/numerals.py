@@ -46,7 +46,11 @@ _KANJI_DIGITS = {character: value for value, character in enumerate("〇一二�
 _KANJI_SCALES = {"十": 10, "百": 100, "千": 1000}
 _KANJI_MYRIADS = {"万": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
 _TENTHS = re.compile(r"(\d)割(?:(\d)分)?")
-_PART_OF = re.compile(r"(?<!\d)([2-9二三四五六七八九十]|10)分の([\d一二三四五六七八九])(?!\d)")
+_PART_OF = re.compile(
+    r"(?<![\d一-九])([2-9二三四五六七八九十百]|100?)分[の之]((?:\d+(?:\.\d+)?|[一二三四五六七八九十百])+)"
+)
+_HANGUL = re.compile(r"\d[\d,.]*[천만억조](?:\s?\d[\d,]*[백천만억]?)*")
+_HANGUL_SCALES = str.maketrans("백천만억조", "百千万億兆", " ")
 _SCALED_HALF = re.compile(r"(\d)0(0{5}|0{8}) (?:et demie?|y medi[oa]|e mei[oa]|e mezz[oa])\b")
 
 
@@ -61,6 +65,8 @@ def in_digits(text: str, language: str) -> str:
         text = _PART_OF.sub(_part_of, text)
         digits = _FORMS["kanji"].sub(_kanji, text)
         return _TENTHS.sub(lambda it: f"{it[1]}{it[2] or 0}%", digits)
+    if language == "ko":
+        return _HANGUL.sub(lambda it: f"{kanji_value(it[0].translate(_HANGUL_SCALES)):.15g}", text)
     if language not in _KNOWN:
         return text
     text = _FORMS["roman_century"].sub(_century, _PER_CENT.sub("%", text))
@@ -119,7 +125,8 @@ def _numbers(text: str, language: str) -> Iterator[_Spelled]:
         start, stop = places[number.start][0], places[number.end - 1][1]
         written = text[start:stop].casefold()
         before = words[number.start - 1] if number.start else ""
-        if written in _NEVER[language] or any(it.isdigit() for it in written):
+        is_weekday = text.startswith("-feira", stop)
+        if written in _NEVER[language] or is_weekday or any(it.isdigit() for it in written):
             continue
         if written == "second" and before not in _BEFORE_ORDINALS:
             continue

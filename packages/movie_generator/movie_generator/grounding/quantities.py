@@ -103,8 +103,9 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
         values = _readings(found[1], languages)
         end = found.end()
         scale = _SCALE.match(text, end)
-        if scale and scale[1].casefold() in _SMALL and text[end : end + 1] == " ":
-            scale = None
+        is_letter = scale and scale[1].casefold() in _SMALL and text[end : end + 1] == " "
+        if scale and is_letter and not text.startswith(("€", "$", "£"), scale.end()):
+            scale = None  # but 3,4 M€
         plain_metre = (
             scale
             and scale[1] == "m"

@@ -28,7 +28,7 @@ _LOCAL_SIGN = re.compile(
     r"|[QRN](?=\d{2,}(?:[.,]\d{3})*(?![\w-])|\d[\d.,]* ?(?:k|m|mn|bn|thousand|million|billion)\b))"
     r"\.?\s?(?=\d)|([₦฿₱₪₫₴₵৳₺])\s?(?=\d)"
 )
-_NO_WORDS = {"in", "a", "as", "try", "pen", "mad", "cop", "clp", "all", "ron", "sol", "soles"}
+_NO_WORDS = {"in", "a", "m.", "as", "try", "pen", "mad", "cop", "clp", "all", "ron", "sol", "soles"}
 _SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
 _WORD_END = r"(?![A-Za-z0-9\u00c0-\u1fff])"
 _NOUNS_FIRST = ("fr", "es", "pt", "it")

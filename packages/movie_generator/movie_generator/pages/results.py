@@ -48,7 +48,8 @@ _NOTICE = re.compile(
     r"|forbidden"
     r"|unauthori[sz]ed|bad (?:request|gateway)|internal server|service|gateway|too many|gone\b"
     r"|access denied)"
-    r"|\W*(?:[\w.]*error|[\w.]*exception|traceback[^:\n]*)\W*:|\W*(?:page\.goto: )?net::ERR"
+    r"|\W*(?:[\w.]*error(?: \w+ing\b[^.:\n]{0,40})?|[\w.]*exception|traceback[^:\n]*)\W*:"
+    r"|\W*(?:page\.goto: )?net::ERR"
     r"|\W*E(?:CONN|NOTFOUND|TIMEDOUT)"
     r"|(?:\W*\w{1,8}!)?[^.!?\n]{0,40}\b(?:page|site|url|seite|article)(?: you[^.!?\n]{0,40})?"
     r"(?: was| is| could| can| wurde| konnte)? ?(?:not|n?\Wt|nicht)(?: be)?"
@@ -129,6 +130,9 @@ _PATH = re.compile(
     r"(?:(?:file:/{1,3}|(?<![\w/:.])(?:~|\.{1,2})?/)(?:[\w.@~-]+/)*|\b[A-Z]:\\+(?:[^\s\\]+\\+)*"
     r"|(?<![\w/:.])\.?[\w-]+/)[\w.@~-]+\.[A-Za-z]\w{0,5}\b"
 )
+_IS_PATH = re.compile(rf"(?:\w{{1,20}}: ?)?(?:{_PATH.pattern})(?:\n\w+: \S+)*")
+_LONGEST_HINT = 400
+"""Characters beside the path of a file."""
 _FEW = 2
 """Characters that no tool reads are on many pages that can be read."""
 _UNREAD = "\N{REPLACEMENT CHARACTER}"
@@ -209,7 +213,9 @@ def fault(value: object, text: str, address: str = "") -> str:
     notice = _NOTICE.match(text) or (_FAILED.match(text) and _OF_NETWORK.search(text))
     if notice or is_shell(text) or text.strip().lower() in _NOTHING:
         return f"it is a notice of a failure: {said}"
-    if _PATH.search(text) and _SAVED.search(text):
+    beside = len(_PATH.sub("", text))
+    is_hint = beside < len(text) and beside < _LONGEST_HINT and _SAVED.search(text)
+    if is_hint or _IS_PATH.fullmatch(text.strip()):
         return f"it names a file instead of the text: {said}"
     return ""
 
@@ -260,7 +266,7 @@ def is_garbled(text: str) -> bool:
 
 
 def _json(text: str) -> object:
-    """What ``text`` is the JSON of, if that is an object or a list."""
+    """What ``text`` is the JSON of, if that is an object, a list or a string with escapes."""
     if text.lstrip()[:1] not in ("{", "[", '"'):
         return None
     try:
@@ -270,7 +276,7 @@ def _json(text: str) -> object:
             found = [json.loads(it) for it in text.split("\n") if it.strip()]
         except (ValueError, RecursionError):
             return None
-    return None if isinstance(found, str) and _json(found) is None else found
+    return None if isinstance(found, str) and "\\" not in text else found
 
 
 def _labelled(value: object, name: str = "") -> Iterator[str]:

@@ -227,3 +227,41 @@ def test_a_quotation_is_given_to_who_is_named_beside_it(
 )
 def test_what_every_script_says_is_no_figure(sentence: str, language: str) -> None:
     assert reasons(REPORT, sentence, language) == []
+
+
+IT = (
+    " La notizia è stata pubblicata dal giornale ed è la più letta della settimana, come ha detto "
+    "la banca del paese con una nota."
+)
+NL = (
+    " Het nieuws werd door de krant gepubliceerd en is het meest gelezen van de week, zoals de bank "
+    "van het land zei."
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence", "language"),
+    [
+        (FR, "La largeur est de 12,5 m.", "fr"),
+        (FR, "Cela coûtera 3,4 M€.", "fr"),
+        (FR, "Voici trois aspects.", "fr"),
+        (PT, "Foi nos anos 1950.", "pt"),
+        (IT, "I lavori iniziano alle 7:30.", "it"),
+        (NL, "Het was in de jaren vijftig.", "nl"),
+        (NL, "Dit zijn drie dingen om te weten.", "nl"),
+        (EN, "There is a fifty-fifty chance that you know it.", "en"),
+        (EN, "It is a 24/7 job.", "en"),
+        (DE, "Das geht in null Komma nichts.", "de"),
+    ],
+)
+def test_short_forms_decades_and_sayings_are_read_in_their_languages(
+    page: str, sentence: str, language: str
+) -> None:
+    facts = {
+        "fr": "Il mesure 12,5 mètres et coûte 3,4 millions d'euros.",
+        "it": "I lavori iniziano lunedì alle 7.30.",
+    }
+    page = facts.get(language, "1957.") + page
+    assert reasons(page, sentence, language) == []
+    if language == "fr":
+        assert reasons(page, "Cela coûtera 3,5 M€.", "fr")

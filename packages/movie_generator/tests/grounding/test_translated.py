@@ -102,3 +102,37 @@ def test_a_date_may_have_its_month_in_the_pages_language(page: str) -> None:
     assert not refused(page, "橋は1957年10月15日に開通しました。", "ja")
     assert refused(page, "It opened on 16 October 1957.", "en")
     assert refused(page, "It opened in November 1957.", "en")
+
+
+CHINESE_FACTS = "大桥于1957年通车，封闭了三周。修缮约占预算的百分之七。工程星期一上午7点30分开始。"
+JAPANESE_FACTS = "橋は1957年に開通し、工事は月曜日の午前7時30分に始まる。"
+KOREAN_FACTS = (
+    "다리는 1957년에 개통되었고 공사는 월요일 오후 7시 30분에 시작한다. 1만 2000대가 지난다."
+)
+PORTUGUESE_FACTS = "As obras começam na segunda-feira às 7h30 e não são as mais caras da cidade."
+
+
+@pytest.mark.parametrize(
+    ("page", "right", "wrong", "language"),
+    [
+        (CHINESE_FACTS, "约占预算的7%。", "约占预算的百分之十七。", "zh"),
+        (CHINESE_FACTS, "道路封闭了3周。", "道路封闭了三个月。", "zh"),
+        (CHINESE_FACTS, "1950年代，千万不要错过两个要点。", "1960年代通车。", "zh"),
+        (CHINESE_FACTS, "星期一开始。", "星期二开始。", "zh"),
+        (CHINESE_FACTS, "It starts on Monday at half past seven.", "It starts on Tuesday.", "en"),
+        (JAPANESE_FACTS, "1950年代の橋です。", "1960年代の橋です。", "ja"),
+        (JAPANESE_FACTS, "月曜に始まります。", "火曜日に始まります。", "ja"),
+        (JAPANESE_FACTS, "It starts on Monday.", "It starts on Friday.", "en"),
+        (KOREAN_FACTS, "1950년대의 다리입니다.", "1960년대의 다리입니다.", "ko"),
+        (KOREAN_FACTS, "매일 1만 2천 대가 지나갑니다.", "매일 1만 3천 대가 지나갑니다.", "ko"),
+        (KOREAN_FACTS, "Twelve thousand cars cross it.", "Thirteen thousand cars cross it.", "en"),
+        (KOREAN_FACTS, "It starts at 7:30 pm on Monday.", "It starts at 7:30 am.", "en"),
+        (PORTUGUESE_FACTS, "It starts on Monday.", "It starts on Tuesday.", "en"),
+        (PORTUGUESE_FACTS, "Começa na segunda-feira.", "Começa na terça-feira.", "pt"),
+    ],
+)
+def test_days_decades_and_scales_are_read_without_blanks_between_words(
+    page: str, right: str, wrong: str, language: str
+) -> None:
+    assert not refused(page, right, language)
+    assert refused(page, wrong, language)

@@ -176,3 +176,30 @@ def test_utf_8_that_was_taken_for_something_else_is_mended(encoding: str) -> Non
 def test_what_a_scraper_says_of_the_page_is_kept() -> None:
     about = about_page({"data": {"markdown": "x", "metadata": {"title": "B", "ogImage": "i"}}})
     assert (about["title"], about["ogImage"]) == ("B", "i")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Error executing tool scrape: Timeout 30000ms exceeded.",
+        "/var/folders/x/y/result.html",
+        "file:///tmp/scrape/page-1.md",
+        {"path": "/srv/a.md", "bytes": 12345},
+    ],
+)
+def test_a_failed_call_and_a_bare_path_are_no_page(content: object) -> None:
+    assert fault(content, page_text(content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The program saves its work to /tmp/a.json each day. " + LONG[:500],
+        "Stone bridges are old. ![An arch](/arch.png)",
+        json.dumps(WORDS),
+    ],
+)
+def test_a_page_may_name_a_path_or_come_as_a_string_of_json(content: str) -> None:
+    text = page_text(content)
+    assert fault(content, text) == ""
+    assert "\\" not in text
