@@ -152,7 +152,7 @@ def _canonical(links: list[HtmlElement], base: str, url: str) -> str:
     for link in links:
         if "canonical" in attribute(link, "rel").lower().split():
             address = absolute(link.get("href"), base)
-            hosts = [(urlsplit(it).hostname or "").removeprefix("www.") for it in (address, url)]
+            hosts = [urlsplit(it).netloc.lower().removeprefix("www.") for it in (address, url)]
             is_home = urlsplit(address).path in ("", "/") and urlsplit(url).path not in ("", "/")
             return address if hosts[0] == hosts[1] and not is_home else ""
     return ""

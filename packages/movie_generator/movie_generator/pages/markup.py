@@ -46,7 +46,9 @@ _MOST_SOURCES = 10
 """Of one image."""
 _ANY = "//*[not(self::html or self::head or self::body)]"
 _HIDDEN = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|(?:content-)?visibility\s*:\s*hidden"
+    r"^(?=.*\boverflow\s*:\s*hidden)(?=(?:.*;)?\s*(?:height|width)\s*:\s*[01](?:px)?\s*(?:;|$))"
+    r"|(?:^|;)\s*(?:display\s*:\s*none|(?:content-)?visibility\s*:\s*(?:hidden|collapse)"
+    r"|color\s*:\s*transparent"
     r"|(?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:\s*-\d{3,}"
     r"|clip\s*:\s*rect\(\s*[01]|clip-path\s*:\s*inset\(\s*(?:50|100)%)",
     re.IGNORECASE,
@@ -57,6 +59,8 @@ _UNSEEN = re.compile(
     re.IGNORECASE,
 )
 """What hides a text, or a large part of one until a script shows it."""
+_FOR_THE_EAR = ("sr-only", "visually-hidden", "screen-reader-text")
+"""Classes of Bootstrap and WordPress."""
 _NOT_SHOWN = re.compile(r"(?:^|(?<=\}))\s*([.#])([\w-]+)\s*\{[^{}]*\bdisplay\s*:\s*none\b")
 _CONDITIONS = re.compile(r"@[^{};]{0,200}\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
 _MOST_STYLES = 100_000
@@ -219,6 +223,7 @@ def _said(whole: HtmlElement) -> int:
 def _settle_text(tree: HtmlElement) -> None:
     """Leave in the tree what readers see, under names by which trafilatura finds it."""
     doubtful = [*_unseen_by_rule(tree)]
+    opened = {name for it in tree.xpath("//button/@aria-controls") for name in it.split()}
     for tag in [*tree.iter("link", "meta", "script", "style", "svg", "template")]:
         if tag.tag == "template" and tag.get("shadowrootmode"):
             tag.tag = "div"
@@ -227,7 +232,8 @@ def _settle_text(tree: HtmlElement) -> None:
     for tag in tree.xpath(f"{_ANY}[@hidden or @style]"):
         style = tag.get("style", "")
         if "hidden" in tag.attrib or _HIDDEN.search(style):
-            tag.drop_tree()
+            if tag.get("id") not in opened:  # as an answer below its question
+                tag.drop_tree()
         elif _UNSEEN.search(style):
             doubtful.append(tag)
     unread = sum(len(it.text_content()) for it in doubtful)
@@ -241,6 +247,8 @@ def _settle_text(tree: HtmlElement) -> None:
         if tag.tag == "sup":
             _settle_raised(tag)
         elif tag.tag in ("sub", "time"):
+            if tag.tag == "sub" and _before(tag)[-1:].isdigit() and (tag.text or "")[:1].isdigit():
+                tag.text = f"_{tag.text}"
             tag.drop_tag()
         elif tag.tag == "title":
             tag.drop_tree()
@@ -286,7 +294,9 @@ def _settle_text(tree: HtmlElement) -> None:
 
 
 def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
-    """Yield what the page's own style sheet never shows."""
+    """Yield what the page's own style sheet, or that of every such page, never shows."""
+    for name in _FOR_THE_EAR:
+        yield from tree.xpath(f"{_ANY}[contains(concat(' ', @class, ' '), ' {name} ')]")
     styles = " ".join(it.text or "" for it in tree.iter("style"))[:_MOST_STYLES]
     styles = _CONDITIONS.sub("", styles) if "none" in styles else ""
     for kind, name in _NOT_SHOWN.findall(styles):

@@ -184,6 +184,13 @@ def test_a_question_on_a_button_stands_above_its_answer() -> None:
     assert "Subscribe" not in text
 
 
+def test_an_answer_that_a_button_shows_is_no_hidden_text() -> None:
+    button = '<button aria-controls="a1" aria-expanded="false">When was it built?</button>'
+    html = f'<main>{button}<div id="a1" hidden>{ARTICLE}</div></main>'
+    assert "on day 7" in page_from_html(html, URL).text
+    assert "on day 7" not in page_from_html(html.replace("<button", "<p"), URL).text
+
+
 def test_the_text_of_a_component_is_read() -> None:
     html = f'<body><my-story><template shadowrootmode="open">{ARTICLE}</template></my-story></body>'
     assert "on day 7" in page_from_html(html, URL).text
@@ -256,6 +263,7 @@ def test_what_only_looks_like_a_credit_or_a_link_to_another_article_is_kept(kept
         ("3<sup>1</sup>/<sub>2</sub> miles", "3 1/2 miles"),
         ("only $19<sup>99</sup> today", "only $19.99 today"),
         ("H<sub>2</sub>O", "H2O"),
+        ("7<sub>8</sub> in octal", r"7\_8 in octal"),
     ],
 )
 def test_a_raised_number_joins_no_other(html: str, text: str) -> None:
@@ -270,6 +278,10 @@ def test_a_raised_number_joins_no_other(html: str, text: str) -> None:
         'style="visibility:hidden"',
         'style="position:absolute; left:-9999px"',
         'style="position:absolute; clip:rect(0,0,0,0)"',
+        'style="height:0; overflow:hidden"',
+        'style="overflow: hidden; position:absolute; width:1px"',
+        'style="visibility: collapse"',
+        'style="color: transparent"',
     ],
 )
 def test_hidden_text_is_neither_page_nor_evidence(hidden: str) -> None:
@@ -288,6 +300,7 @@ def test_hidden_text_is_neither_page_nor_evidence(hidden: str) -> None:
         'style="transform: scale(0) !important"',
         'class="a secret b"',
         'id="secret"',
+        'class="screen-reader-text"',
     ],
 )
 def test_what_a_style_hides_is_left_out_unless_it_is_much_of_the_page(hidden: str) -> None:
@@ -308,6 +321,7 @@ def test_what_a_style_hides_is_left_out_unless_it_is_much_of_the_page(hidden: st
         ("/own", "https://pages.example/own"),
         ("https://other.example/page", URL),
         ("https://pages.example/", URL),
+        ("https://pages.example:8443/own", URL),
     ],
 )
 def test_only_a_page_of_the_same_site_is_the_pages_own_address(canonical: str, url: str) -> None:
