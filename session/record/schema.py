@@ -162,7 +162,7 @@ class EpisodeEnd(Value):
     """None where it is not known."""
     turns: int = 0
     deaths: int | None = 0
-    """The same."""
+    """None where it is not known."""
     tool_calls: int = 0
     usage: Usage = Usage()
 

@@ -81,7 +81,7 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
 
 
 def format_tool_response(value: object) -> str:
-    """``value`` as text: text and lists of texts unchanged, the rest as JSON or ``str``.
+    """Return ``value`` as text: text and lists of texts unchanged, the rest as JSON or ``str``.
 
     Images and sounds are described in words.
     """

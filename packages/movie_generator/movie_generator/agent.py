@@ -81,7 +81,7 @@ class AgentLoop:
         self._calls = Calls(self._tools, observer=self._observer)
 
     async def run(self, task: str) -> str:
-        """The model's final answer to ``task``.
+        """Return the model's final answer to ``task``.
 
         Raises:
             IterationLimitError: The limit was reached; nothing further was asked.

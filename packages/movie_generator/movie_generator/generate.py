@@ -59,7 +59,7 @@ async def generate_script_from_url(
     html: bytes | str | None = None,
     more_urls: Iterable[str] = (),
 ) -> VideoScript:
-    """The script of the page at ``url``, which is read over HTTP without an agent.
+    """Write the script of the page at ``url``, which is read over HTTP without an agent.
 
     Args:
         url: A public page, http or https.
@@ -102,7 +102,7 @@ async def generate_script_from_url_with_agent(
     store: Store | None = None,
     more_urls: Iterable[str] = (),
 ) -> VideoScript:
-    """The script of the page at ``url``, which an agent reads with the tools of MCP servers.
+    """Write the script of the page at ``url``, which an agent reads with the tools of MCP servers.
 
     ``mcp_config_path`` names the servers: a JSON file, which may hold comments, or the dict in it.
     All other arguments are those of :func:`generate_script_from_url`.

@@ -141,7 +141,7 @@ class VideoScript(_Part):
                 yield number, place, narration
 
     def replaced(self, change: Callable[[int, int, Narration], Iterable[Narration]]) -> Self:
-        """The script with what ``change`` makes of each narration; what loses all of them goes."""
+        """Return the script with what ``change`` makes of each narration; empty sections go."""
         sections: list[ScriptSection] = []
         for number, section in enumerate(self.sections):
             its = [
@@ -154,11 +154,11 @@ class VideoScript(_Part):
         return self.model_copy(update={"sections": sections})
 
     def to_json(self) -> str:
-        """The script as JSON, indented."""
+        """Return the script as JSON, indented."""
         return self.model_dump_json(indent=2) + "\n"
 
     def to_yaml(self) -> str:
-        """The script as YAML, in the order of the fields."""
+        """Return the script as YAML, in the order of the fields."""
         import yaml
 
         class Dumper(yaml.SafeDumper):
@@ -178,7 +178,7 @@ class VideoScript(_Part):
         write_whole(Path(path), self.text_for(path))
 
     def text_for(self, path: str | Path) -> str:
-        """What ``save`` writes to ``path``."""
+        """Return what ``save`` writes to ``path``."""
         return self.to_json() if Path(path).suffix.lower() == ".json" else self.to_yaml()
 
     @classmethod

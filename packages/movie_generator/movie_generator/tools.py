@@ -9,7 +9,7 @@ from mcp_ghost.servers.tools import tool_schema
 
 
 def convert_mcp_tools_to_openai(tools: Iterable[Mapping[str, Any] | object]) -> list[ToolSchema]:
-    """Each of ``tools`` in OpenAI's format, in the same order; ``tools`` stay unchanged.
+    """Return each of ``tools`` in OpenAI's format, in the same order; ``tools`` stay unchanged.
 
     Takes entries of ``tools/list`` as dicts (``inputSchema``) and the SDK's objects
     (``input_schema``, in earlier versions ``inputSchema``).

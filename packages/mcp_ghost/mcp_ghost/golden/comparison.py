@@ -39,7 +39,7 @@ def compare_golden(
     same_answer: SameAnswer | None = None,
     now: datetime | None = None,
 ) -> list[str]:
-    """How ``result`` differs from ``golden``, one line for each difference.
+    """List how ``result`` differs from ``golden``, one line for each difference.
 
     It compares the sequence of tools, their arguments, results and failures, whether there is a
     final result, the time (at most ``time_factor`` times the recorded one, plus half a minute) and

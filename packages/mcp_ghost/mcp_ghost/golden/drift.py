@@ -17,7 +17,7 @@ FIELDS: Mapping[str, Mapping[str, Mapping[str, list[str]]]] = json.loads(
 
 
 def provider_drift(golden: Mapping[str, Any]) -> list[str]:
-    """One line for each unexpected or missing field in the recorded replies of a known provider."""
+    """List each unexpected or missing field in the recorded replies of a known provider."""
     golden = as_golden(golden)
     provider = str(golden.get("input", {}).get("provider", "")).strip().lower()
     replies = [

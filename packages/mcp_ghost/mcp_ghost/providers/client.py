@@ -512,7 +512,7 @@ def get_llm_client(
     base_url: str | None = None,
     **options: Any,  # noqa: ANN401  what ProviderClient takes
 ) -> ProviderClient:
-    """A client for the provider of that name.
+    """Make a client for the provider of that name.
 
     Key and address come from the arguments, else the environment, else ``.env`` in the working
     directory (``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` and so on).

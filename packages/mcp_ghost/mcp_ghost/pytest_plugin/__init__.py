@@ -84,7 +84,7 @@ class GoldenRun:
         self._has_recorded = False
 
     def __call__(self, path: str | Path | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        """As ``run``, for tests without an event loop."""
+        """Do what ``run`` does, for tests without an event loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -100,7 +100,7 @@ class GoldenRun:
         volatile: Iterable[str] = (),
         **arguments: Any,  # noqa: ANN401  those of mcp_ghost
     ) -> dict[str, Any]:
-        """The result of ``mcp_ghost(**arguments)``, which has to match the golden.
+        """Return the result of ``mcp_ghost(**arguments)``, which has to match the golden.
 
         ``path`` is relative to the folder of the test; ``servers`` means what it does in
         :func:`mcp_ghost.golden.replay_golden`, ``same_answer`` what it does in

@@ -70,7 +70,7 @@ class SystemPromptGenerator:
         form: JSONObject | None = None,
         instructions: Mapping[str, str] | None = None,
     ) -> str:
-        """The system prompt; without tools or ``form``, only the caller's own words.
+        """Write the system prompt; without tools or ``form``, only the caller's own words.
 
         ``form`` is the JSON schema of the answer; ``instructions`` are those of servers, by name.
         """

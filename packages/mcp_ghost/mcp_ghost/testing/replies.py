@@ -72,7 +72,7 @@ class Reply:
     """Filled in by the server where a request asks for a stream."""
 
     def after(self, seconds: float) -> Reply:
-        """The same reply, sent after so many seconds."""
+        """Return this reply, to be sent after so many seconds."""
         return replace(self, delay=seconds)
 
 

@@ -133,7 +133,7 @@ class GhostResult(Generic[T_co]):
         return cast("T_co", self._output)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values, in the form that ``mcp_ghost()`` promises."""
+        """Return the result as plain JSON values, in the form that ``mcp_ghost()`` promises."""
         result = asdict(replace(self, _output=None))
         del result["_output"]
         usage = self.execution_metadata.token_usage
