@@ -122,7 +122,9 @@ class Games:
                 self._turn_to(guest, named)
                 return game
         known = (episode_folder(self.config, named, resume=True) / EVENTS_FILE).is_file()
-        return self._opened(guest, named, self.config, resume=known or not self.only)
+        if not known and not self.only:
+            raise ConfigurationError(f"There is no episode to resume called '{named}'.")
+        return self._opened(guest, named, self.config, resume=known)
 
     @property
     def playing(self) -> HostedGame | None:

@@ -238,7 +238,11 @@ async def test_wrong_wishes_are_explained(tmp_path: Path, games: Games) -> None:
             ("command", {"text": "look"}, "call new_game first"),
             ("new_game", {"story": "nope.z5"}, "not offered here: choose from zork1, bundled"),
             ("new_game", {"seed": -1}, "seed"),
-            ("command", {"text": "look", "game": "nowhere"}, "no episode to resume"),
+            (
+                "command",
+                {"text": "look", "game": "nowhere"},
+                "no episode to resume called 'nowhere'",
+            ),
             ("command", {"text": "look", "game": "../escape"}, "not a valid episode name"),
             ("command", {"text": "look", "game": "x" * 5000}, "not a valid episode name"),
             ("command", {"text": "look " * 2000}, "call new_game first"),
