@@ -141,7 +141,7 @@ class VideoScript(_Part):
                 yield number, place, narration
 
     def replaced(self, change: Callable[[int, int, Narration], Iterable[Narration]]) -> Self:
-        """Return the script with what ``change`` makes of each narration; empty sections go."""
+        """Return the script with what ``change`` makes of each narration; emptied sections go."""
         sections: list[ScriptSection] = []
         for number, section in enumerate(self.sections):
             its = [
