@@ -61,8 +61,12 @@ _MOST_CORRECTIONS = 16
 _log = logging.getLogger(__name__)
 _MOST_TRIES = 40
 """Requests to find refused tools among a hundred: about 14 for one of them, 24 for two."""
-_ENDPOINT = re.compile(r"/(chat/completions|responses|messages)/?(?=\?|$)")
-"""At the end of what people take for the base URL: Azure's portal shows the whole address."""
+_ENDPOINT = re.compile(
+    r"/(chat/completions|responses|messages)/?(?=\?|$)|(?<=/v1beta)/models/?$|"
+    r"/models/(?P<model>[^/?]+):(?:g|streamG)enerateContent(?:\?alt=sse$)?(?=\?|$)"
+)
+"""At the end of what people take for the base URL: Azure's portal shows the whole address, Google's
+documentation one with a model."""
 _SHORTEST_REPLY = 16
 """Tokens; the least that OpenAI's Responses API takes."""
 
@@ -121,7 +125,8 @@ class ProviderClient:
         gate: Gate | None = None,
         logger: Logger = _log,
     ) -> None:
-        self.model = model or provider.default_model
+        named = _ENDPOINT.search(base_url or "")
+        self.model = model or (named and named["model"]) or provider.default_model
         self._provider = provider
         # Asked once: isinstance() of a protocol is slow.
         self._streaming = provider if isinstance(provider, StreamingProvider) else None
@@ -131,7 +136,6 @@ class ProviderClient:
             key_variable or next(iter(provider.key_variables), "the argument api_key"),
             timeout,
         )
-        named = _ENDPOINT.search(base_url or "")
         is_named = wire == "auto" and named is not None and named[1] == "responses"
         self._wire: WireChoice = "responses" if is_named else wire
         self._retry = retry or RetryPolicy()

@@ -389,7 +389,8 @@ def error_text(body: object) -> str:
     """What an error body of any provider says, or ""."""
     error = at(body, "error")
     if not error:  # vLLM, Mistral and FastAPI leave the envelope out
-        told = at(body, "message") or at(body, "detail")
+        told = at(body, "message") or at(body, "detail") or at(body, "msg")
+        told = told or at(body, "base_resp", "status_msg")  # MiniMax's, with status 200
         error = {"message": told} if told else None
     if not isinstance(error, dict):
         return str(error or "")
@@ -403,9 +404,19 @@ def error_text(body: object) -> str:
             for it in (details if isinstance(details, list) else [details])
         )
     said = str(error.get("message") or json.dumps(error))
+    # Azure's own message is only "Invalid payload".
+    reasons = [str(it["message"]) for it in dicts_in(error.get("details")) if "message" in it]
+    said = ": ".join([said, *filter(None, ["; ".join(reasons)])])
     # OpenRouter's own message is only "Provider returned error"; the reason is what that one said.
     raw = at(error, "metadata", "raw")
     return f"{said}: {raw}" if raw else said
+
+
+def without(what: str, body: object) -> LLMReplyError:
+    """The error of a reply that has no ``what``, with the reason if the server gives one."""
+    told = error_text(body)
+    words = f"The model server sent a reply without any {what}"
+    return LLMReplyError(f"{words}: {told}" if told else f"{words}.")
 
 
 def wire_id(call_id: str, *, is_short: bool = False) -> str:

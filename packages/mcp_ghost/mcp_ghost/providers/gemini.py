@@ -54,6 +54,8 @@ _ADVICE = {
     ),
 }
 
+_NESTED = 10
+"""Objects and lists; a reply has fewer down to the arguments of a call."""
 _MALFORMED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS")
 """The model can be told of these, and do better."""
 
@@ -90,11 +92,9 @@ class Gemini(HostedProvider):
         payload |= {key: value for key, value in given.items() if key in _TOP_LEVEL}
         payload |= _generation_config(given, signed=signed)
         name = model if "/" in model else f"models/{model}"
-        version = (
-            ""
-            if re.search(r"/v\d\w*$", request.base_url.partition("?")[0].rstrip("/"))
-            else "/v1beta"
-        )
+        base = request.base_url.partition("?")[0].rstrip("/")
+        # Vertex AI has its version further ahead.
+        version = "" if re.search(r"/v\d\w*$|/publishers/google$", base) else "/v1beta"
         headers = {"x-goog-api-key": request.api_key} if request.api_key else {}
         return common.WireRequest(f"{version}/{quote(name)}:generateContent", payload, headers)
 
@@ -109,6 +109,7 @@ class Gemini(HostedProvider):
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
+        body = _as_documented(body)
         candidate = _candidate(body)
         parts = common.blocks_in(common.at(candidate, "content", "parts"))
         said = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
@@ -265,6 +266,32 @@ def _generation_config(options: Mapping[str, Any], *, signed: bool) -> JSONObjec
 # --- decoding
 
 
+def _as_documented(body: Mapping[str, Any]) -> JSONObject:
+    """``body`` with the names of Google's REST API.
+
+    Gateways on Google's Python SDK write them with underscores, and Code Assist, behind Gemini CLI,
+    wraps each reply in an object.
+    """
+    inner = body.get("response")
+    found: JSONObject = _renamed(
+        inner if "candidates" not in body and isinstance(inner, dict) else dict(body), _NESTED
+    )
+    return found
+
+
+def _renamed(value: Any, levels: int) -> Any:  # noqa: ANN401  any JSON
+    if isinstance(value, list) and levels:
+        return [_renamed(it, levels - 1) for it in value]
+    if not isinstance(value, dict) or not levels:
+        return value
+    return {
+        re.sub("_([a-z])", lambda it: it[1].upper(), key): (
+            it if key == "args" else _renamed(it, levels - 1)
+        )
+        for key, it in value.items()
+    }
+
+
 def _candidate(body: Mapping[str, Any]) -> JSONObject:
     if error := common.reported(body):
         raise error
@@ -274,7 +301,7 @@ def _candidate(body: Mapping[str, Any]) -> JSONObject:
         raise LLMReplyError(f"Gemini's filters blocked the prompt ({reason}){told}. Rephrase it.")
     candidates = common.dicts_in(body.get("candidates"))
     if not candidates:
-        raise LLMReplyError("The model server sent a reply without any candidates.")
+        raise common.without("candidates", body)
     return candidates[0]
 
 
@@ -329,6 +356,7 @@ class GeminiAssembler:
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
         """What a piece adds."""
+        piece = _as_documented(piece)
         self._body |= {
             key: it for key, it in piece.items() if key != "candidates" and it is not None
         }

@@ -102,15 +102,16 @@ class OpenAI(HostedProvider):
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        choice = next(iter(common.dicts_in(body.get("choices"))), {})
+        choice = _choice(body)
         if error := common.reported(body) or common.reported(choice):
             raise error
         if not choice:
-            raise LLMReplyError("The model server sent a reply without any choices.")
+            raise common.without("choices", body)
         message = choice.get("message")
         message = message if isinstance(message, dict) else {"content": choice.get("text")}
-        if (older := message.get("function_call")) and not message.get("tool_calls"):
-            message = {**message, "tool_calls": [older]}
+        raw = message.get("tool_calls") or message.get("function_call")  # the older form
+        raw = raw if isinstance(raw, list) else common.dicts_in(raw)
+        message = {**message, "tool_calls": raw}
         said, thinking = split_thinking(common.text_of(message.get("content")))
         said = said if said.strip() else common.text_of(message.get("refusal"))
         fields = (message.get(key) for key in ("reasoning", "reasoning_content"))
@@ -123,8 +124,7 @@ class OpenAI(HostedProvider):
             ),
             thinking,
         )
-        raw = message.get("tool_calls")
-        calls = common.tool_calls(map(_said, raw if isinstance(raw, list) else ()), names)
+        calls = common.tool_calls(map(_said, raw), names)
         finish_reason = choice.get("finish_reason")
         native = f"{finish_reason} {choice.get('native_finish_reason')}"  # OpenRouter's
         if not calls and (malformed := common.malformed_call(None, native)):
@@ -302,6 +302,18 @@ def options_of(
 
 
 # --- decoding
+
+
+def _choice(body: Mapping[str, Any]) -> JSONObject:
+    """The only choice; or, as GitHub Copilot sends them for Claude, text and calls in two."""
+    choices = common.dicts_in(body.get("choices"))
+    first = next(iter(choices), {})
+    calling = next((it for it in choices if at(it, "message", "tool_calls")), first)
+    if calling is first:
+        return first
+    message = calling["message"]
+    content = message.get("content") or at(first, "message", "content")
+    return {**calling, "message": {**message, "content": content}}
 
 
 def _said(call: object) -> tuple[object, object, object]:

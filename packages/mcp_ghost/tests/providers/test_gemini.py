@@ -120,6 +120,11 @@ def test_the_whole_request_of_an_exchange() -> None:
         ("models/gemini-x", "http://h/", "/v1beta/models/gemini-x:generateContent"),
         ("tunedModels/mine", "http://h/v1", "/tunedModels/mine:generateContent"),
         ("gemini-x", "http://h/v1beta/", "/models/gemini-x:generateContent"),
+        (
+            "gemini-x",
+            "http://h/v1/projects/p/locations/l/publishers/google",
+            "/models/gemini-x:generateContent",
+        ),
         ("odd name?key=1", "http://h", "/v1beta/models/odd%20name%3Fkey%3D1:generateContent"),
     ],
 )
@@ -242,6 +247,32 @@ def test_calls_are_read_with_the_text_beside_them() -> None:
     assert len({each.id for each in calls}) == 3
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_reply_in_the_spelling_of_the_python_sdk_is_read(wrapped: bool) -> None:
+    args = {"some_path": {"of_here": 1}}
+    part = {
+        "function_call": {"name": "files_list_all", "args": args},
+        "thought_signature": "c2ln",
+    }
+    reply: dict[str, Any] = {
+        "candidates": [{"content": {"role": "model", "parts": [part]}, "finish_reason": "STOP"}],
+        "usage_metadata": {"prompt_token_count": 2, "candidates_token_count": 3},
+        "model_version": "gemini-y",
+    }
+    body = {"response": reply, "traceId": "t"} if wrapped else reply
+    assembler = Gemini().assembler()
+    assert not [*assembler.add(body)]
+    assert assembler.is_complete
+    for sent in (body, assembler.body()):
+        response = Gemini().decode(sent, tool_names([], TOOLS), model="m")
+        (call,) = response.tool_calls or []
+        assert json.loads(call.function.arguments) == args
+        assert (response.model, response.finish_reason) == ("gemini-y", "tool_calls")
+        assert response.usage
+        assert response.usage["completion_tokens"] == 3
+        assert json.dumps(response.provider_state).count("c2ln") == 1
+
+
 def test_thoughts_count_as_output() -> None:
     usage = {
         "promptTokenCount": 100,
@@ -303,7 +334,9 @@ def test_a_reply_that_was_cut_before_its_first_word_is_empty() -> None:
             {"promptFeedback": {"blockReason": "OTHER", "blockReasonMessage": "a word"}},
             r"\(OTHER\): a word\.",
         ),
+        ({"prompt_feedback": {"block_reason": "SAFETY"}}, r"blocked the prompt \(SAFETY\)"),
         ({}, "without any candidate"),
+        ({"success": False, "message": "no such tenant"}, "any candidates: no such tenant"),
         ({"candidates": [3]}, "without any candidate"),
         ({"error": {"message": "odd"}}, "odd"),
     ],

@@ -92,6 +92,20 @@ def test_the_forms_before_chat_and_tools_are_read() -> None:
     assert made.function.name == "a"
 
 
+def test_text_and_calls_in_choices_of_their_own_are_one_reply() -> None:
+    said = {"index": 0, "message": {"content": "I look."}, "finish_reason": "tool_calls"}
+    asks = {"message": {"tool_calls": [call("a_b")]}, "finish_reason": "tool_calls"}
+    response = openai.OpenAI().decode({"choices": [said, asks]}, ToolNames([]), model="m")
+    assert [it.id for it in response.tool_calls or ()] == ["c1"]
+    assert response.text == "I look."
+
+
+def test_a_call_that_stands_in_no_list_is_read() -> None:
+    signed = {**call("a_b"), "extra_content": {"x": 1}}
+    response = reply({"tool_calls": signed})
+    assert sent_back(response)["tool_calls"][0]["extra_content"] == {"x": 1}
+
+
 def test_a_reply_that_ends_with_an_error_is_none() -> None:
     choice = {"message": {"content": "Hel"}, "finish_reason": "error"}
     with pytest.raises(LLMReplyError, match="ended the reply with an error"):

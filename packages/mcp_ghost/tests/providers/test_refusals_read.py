@@ -520,6 +520,33 @@ def test_the_whole_address_of_an_endpoint_will_do_as_base_url(path: str, asked: 
     assert model.requests[0].headers[":path"] == asked
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1beta/models",
+        "/v1beta/models/gemini-x:generateContent",
+        "/v1beta/models/gemini-x:streamGenerateContent?alt=sse",
+    ],
+)
+def test_the_whole_address_of_a_gemini_will_do_and_names_the_model(path: str) -> None:
+    model = "gemini-x" if path.endswith("/models") else None
+    with ModelServer(["Done."], wire="gemini") as server:
+        where = server.base_url
+        client = get_llm_client("gemini", "k", model, where + path)
+        assert asyncio.run(client.complete([{"role": "user", "content": "Hi."}])).content == "Done."
+    assert server.requests[0].headers[":path"] == "/v1beta/models/gemini-x:generateContent"
+    assert get_llm_client("gemini", "k", "mine", where + path).model == "mine"
+
+
+def test_the_reasons_of_a_refusal_are_told_wherever_they_stand() -> None:
+    details = [{"message": "'array' should be 'string'", "param": "/input"}, {"@type": "x"}]
+    azure = {"error": {"code": "invalid_payload", "message": "Invalid", "details": details}}
+    assert error_text(azure) == "Invalid: 'array' should be 'string'"
+    minimax = {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}
+    assert error_text(minimax) == "insufficient balance"
+    assert error_text({"code": 1, "msg": "no such model"}) == "no such model"
+
+
 @pytest.mark.parametrize("wire", ["chat", "responses"])
 def test_azure_gets_the_key_in_a_header_of_its_own(wire: Literal["chat", "responses"]) -> None:
     azure = "https://x.openai.azure.com/openai/v1"
