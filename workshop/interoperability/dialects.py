@@ -210,6 +210,34 @@ extensions:
 """
 
 
+AMP = """{
+  "amp.dangerouslyAllowAll": false,
+  "amp.mcpServers": {
+    "local": {
+      "command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "${MY_TOKEN}"}
+    },
+    "remote": {
+      "url": "https://remote.example/mcp", "headers": {"Authorization": "Bearer ${MY_TOKEN}"}
+    },
+    "off": {"url": "https://remote.example/mcp", "disabled": true}
+  }
+}"""
+AUGMENT = """{
+  "augment.advanced": {
+    "mcpServers": [
+      {
+        "name": "local", "command": "/opt/serve", "args": ["/srv/notes"],
+        "env": {"TOKEN": "t0ken"}
+      },
+      {
+        "name": "remote", "type": "http", "url": "https://remote.example/mcp",
+        "headers": {"Authorization": "Bearer t0ken"}
+      },
+    ]
+  }
+}"""
+
+
 class Example(NamedTuple):
     """A program's file in a project, and what comes of it."""
 
@@ -247,4 +275,6 @@ EXAMPLES = {
     "Cherry Studio": Example("servers.json", CHERRY_STUDIO, not_offered=("die",)),
     "Continue": Example("config.yaml", CONTINUE),
     "Goose": Example("goose.yaml", GOOSE, {"MY_TOKEN": "t0ken", "PORT": "3000", "DEBUG": "true"}),
+    "Amp": Example(".amp/settings.json", AMP),
+    "Augment": Example("augment_settings.json", AUGMENT),
 }

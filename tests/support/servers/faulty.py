@@ -31,7 +31,8 @@ def log(**entry: object) -> None:
 
 
 def send(**message: object) -> None:
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    indent = 2 if MODE == "indented" else None
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}, indent=indent) + "\n")
     sys.stdout.flush()
 
 

@@ -23,7 +23,7 @@ class Dialect(NamedTuple):
 
     program: str
     holder: str
-    """The key that holds the servers; a dot leads into an object."""
+    """The key that holds the servers; a dot leads into an object, or is part of a name."""
     keys: Mapping[str, Key] = MappingProxyType({})
     without_effect: tuple[str, ...] = ()
     """What concerns that program alone; other keys that we do not know are worth a warning."""
@@ -231,6 +231,9 @@ DIALECTS = (
         },
         ("name", "description", "display_name", "bundled", "timeout"),
     ),
+    Dialect("Amp", "amp.mcpServers", {"includeTools": _ONLY_THESE}),  # https://ampcode.com/manual
+    # https://docs.augmentcode.com/setup-augment/mcp
+    Dialect("Augment", "augment.advanced.mcpServers", {}, ("name",), trailing_commas=True),
 )
 """As each program documents it; how values refer to variables is in ``variables.py``."""
 
@@ -261,13 +264,20 @@ def takes_trailing_commas(document: object) -> bool:
 
 
 def _held(document: object, holder: str) -> Mapping[str, Any] | None:
-    found = document
-    whole = isinstance(document, Mapping) and holder in document  # settings.json takes both forms
-    for part in [holder] if whole else holder.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
+    found = _at(document, holder)
     if isinstance(found, list) and found:  # Continue has names within
         found = {str(it["name"]): it for it in found if isinstance(it, Mapping) and "name" in it}
     return found if isinstance(found, Mapping) else None
+
+
+def _at(document: object, holder: str) -> object:
+    """What ``holder`` leads to; VS Code's settings.json takes both meanings of a dot."""
+    parts = holder.split(".")
+    for number in range(len(parts), 0, -1):
+        name, rest = ".".join(parts[:number]), ".".join(parts[number:])
+        if isinstance(document, Mapping) and name in document:
+            return _at(document[name], rest) if rest else document[name]
+    return None
 
 
 def translated(entry: Mapping[str, Any]) -> Translated:

@@ -191,6 +191,7 @@ def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
         ("status:400:Bad Request: Server not initialized", "it no longer knows", False),
         ("status:410:", "it no longer knows this session", False),
         ("status:422:unknown session", "it no longer knows this session", False),
+        ("status:422:Unexpected message, expect initialize request", "it no longer knows", False),
         ("status:401:Unauthorized: Session not found", "it no longer knows this session", False),
         (
             'status:200:{"error": {"code": -32001, "message": "Session not found"}}',

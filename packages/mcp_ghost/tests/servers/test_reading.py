@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from mcp.types import INTERNAL_ERROR, InitializeResult, JSONRPCError, JSONRPCResponse
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INTERNAL_ERROR,
+    InitializeResult,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from mcp_ghost.results import result_from_mcp
 from mcp_ghost.servers.protocol.events import readable_events
 from mcp_ghost.servers.protocol.lenient import BARE, TOO_DEEP, readable
 from mcp_ghost.servers.protocol.reading import MOST_LEVELS, mended, read, shallow
+from mcp_ghost.servers.protocol.wire import Wire
 
 TEXTS = [
     (rb"a\ud83d", "a\ufffd"),
@@ -108,6 +116,9 @@ RESULT = b'"result": {"content": []}'
         b'\x1b[32m{"jsonrpc": "2.0", "id": 7, %b}\x1b[0m' % RESULT,
         b'{"jsonrpc": "2.0", "result": null, "id": 7, "error": null}',
         b'{"jsonrpc": "2.0", "id": 7, "result": "done"}',
+        b'{"jsonrpc": "2.0", "id": 7, "result": {"content": "a\tb\x01"}}',
+        b'{"jsonrpc": "2.0", "id": 7, %b} done in 3 ms' % RESULT,
+        b'{"jsonrpc": "2.0", "method": "x"} {"jsonrpc": "2.0", "id": 7, %b}' % RESULT,
     ],
 )
 async def test_an_answer_that_is_not_quite_one_is_read(line: bytes) -> None:
@@ -117,6 +128,14 @@ async def test_an_answer_that_is_not_quite_one_is_read(line: bytes) -> None:
     sent = pieces(b"data: %b\n" % line)  # also where the stream ends without a blank line
     (event,) = [it async for it in readable_events(sent, 1000, is_answer=True)]
     assert json.loads(event.partition(b"data: ")[2])["id"] == 7
+
+
+@pytest.mark.parametrize("begin", [b"data: ", b"event: message\ndata: ", b"", b" "])
+async def test_an_answer_on_lines_that_are_no_fields_is_read(begin: bytes) -> None:
+    lines = b'{\n  "jsonrpc": "2.0",\n  "id": 7,\n  %b\n}\n' % RESULT
+    sent = pieces(begin + lines + (b"\n" if begin.strip() else b""))
+    (event,) = [it async for it in readable_events(sent, 1000, is_answer=True)]
+    assert json.loads(event.replace(b"data: ", b""))["id"] == 7
 
 
 @pytest.mark.parametrize("name", [b"response", b"result", b"tools/call", b"data"])
@@ -132,6 +151,40 @@ async def test_an_answer_in_an_event_of_another_name_is_read(name: bytes) -> Non
 async def test_an_event_that_was_cut_off_is_left_to_be_asked_for_again() -> None:
     sent = pieces(b'id: 7\ndata: {"jsonrpc": "2.0", "id": 7, "resu')
     assert [it async for it in readable_events(sent, 1000, is_answer=True)] == []
+
+
+def test_an_error_for_nobody_is_for_the_only_one_who_waits() -> None:
+    error = read(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "x"}}')
+    wire = Wire(cast("Any", (None, None)), lambda: True)
+    for waiting in (1, 2):
+        wire.sent(JSONRPCRequest(jsonrpc="2.0", id=waiting, method="tools/call"))
+        received = wire.received(error)
+        assert isinstance(received, SessionMessage)
+        assert isinstance(received.message, JSONRPCError)
+        assert received.message.id == waiting
+    wire.sent(JSONRPCRequest(jsonrpc="2.0", id=3, method="tools/call"))
+    wire.sent(JSONRPCRequest(jsonrpc="2.0", id=4, method="tools/call"))
+    assert wire.received(error) is error
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        {"x": {"inputSchema": SCHEMA}},
+        {"name": "x", "inputSchema": SCHEMA},
+        [{"name": "x", "input_schema": SCHEMA}],
+        [{"name": "x", "parameters": SCHEMA}],
+        [{"name": "x", "inputSchema": json.dumps(SCHEMA)}],
+        [{"type": "function", "function": {"name": "x", "parameters": SCHEMA}}],
+    ],
+)
+def test_tools_that_are_not_written_as_mcp_has_them_keep_their_parameters(tools: object) -> None:
+    (tool,) = readable("tools/list", {"tools": tools})["tools"]
+    assert (tool["name"], tool["inputSchema"]) == ("x", SCHEMA)
+    assert tool["_meta"]["mcp_ghost/as-sent"]["inputSchema"] == SCHEMA
 
 
 @pytest.mark.parametrize(

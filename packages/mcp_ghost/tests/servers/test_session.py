@@ -47,7 +47,7 @@ def test_a_session_opens_lists_calls_and_closes(tmp_path: Path) -> None:
     assert not is_running(pids(log)[0])
 
 
-@pytest.mark.parametrize("mode", ["oldproto", "garbage"])
+@pytest.mark.parametrize("mode", ["oldproto", "garbage", "indented"])
 async def test_old_protocols_and_chatter_on_stdout_do_not_matter(
     mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:

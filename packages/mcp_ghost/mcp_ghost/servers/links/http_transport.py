@@ -66,7 +66,7 @@ client is refused; servers without POST also answer 501 (RFC 9110, 15.6.2)."""
 _NOT_HANDLED = frozenset({401, 403, 405, 406, 411, 413, 414, 415, 417, 421, 426, 429, 431})
 """Statuses that refuse a request as such, before it is handled: RFC 9110, 15.5, and RFC 6585. Not
 so 503, which gateways send for a connection that broke, too."""
-_OF_A_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
+_OF_A_SESSION = re.compile(r"session|not initiali[sz]ed|expect initiali[sz]e", re.IGNORECASE)
 """What servers say of a session that they do not know, with a status other than 404; with 401 those
 of the Rust SDK, https://github.com/modelcontextprotocol/rust-sdk/issues/689."""
 _IS_LOST = re.compile(

@@ -37,13 +37,15 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         self._process = process
         self._most_bytes = most_bytes
         self._noticed_garbage = False
+        self._begun = bytearray()
+        """Lines of a message that is written over several."""
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message; EndOfStream after the last."""
         while True:
             try:
                 line = await self._process.stdout.readuntil()
-                return read(line)
+                return self._read(line)
             except asyncio.IncompleteReadError as error:
                 self._process.skip(error.partial)  # a last line that does not end
                 raise anyio.EndOfStream from None
@@ -63,6 +65,27 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def aclose(self) -> None:
         """The process owns the pipe."""
+
+    def _read(self, line: bytes) -> SessionMessage:
+        """The message on ``line``, or the one which ends there, in a line like that of its begin.
+
+        Raises:
+            UnreadableError: There is none.
+        """
+        try:
+            message = read(line)
+        except UnreadableError:
+            bracket = line.rstrip()
+            if self._begun and bracket in (b"}", b"]"):
+                whole, self._begun = bytes(self._begun + line), bytearray()
+                return read(whole)
+            if self._begun or bracket in (b"{", b"["):
+                self._begun += line
+            if len(self._begun) > self._most_bytes:
+                self._begun = bytearray()
+            raise
+        self._begun = bytearray()
+        return message
 
     async def _edges_of_line(self) -> bytes:
         """Begin and end of a line that is too long; one without end ends the connection."""

@@ -17,9 +17,8 @@ from mcp_ghost.servers.protocol.reading import (
     EDGE,
     MOST_SKIPPED,
     UnreadableError,
-    mended,
-    read,
     refusal,
+    taken,
     too_long,
 )
 
@@ -66,8 +65,9 @@ async def readable_events(
             if skipped > MOST_SKIPPED:
                 raise TooLongEventError
     with suppress(UnreadableError):  # else it was cut off, and may be asked for again
-        if (data := _data(bytes(pending))) and not head and read(data):
-            yield _readable(bytes(pending) + b"\n\n", most_bytes, is_answer)
+        data = _data(bytes(pending)) or bytes(pending).strip()  # no event at all, but an answer
+        if data and not head:
+            yield _event(taken(data)[1])
 
 
 def _too_long(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
@@ -85,15 +85,21 @@ def _readable(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
         return event
     is_named = _NAME.search(event) is not None
     try:
-        read(data)
+        better = taken(data)[1]
     except UnreadableError as error:
         if is_named:
             return event
+        with suppress(UnreadableError):  # whose lines after the first have no name
+            return _event(taken(event.partition(b"data:")[2])[1])
         return _in_place_of(data, str(error), is_answer) or b": not a message\n\n"
-    if (better := mended(data)) == data and not is_named:
+    if better == data and not is_named:
         return event
     others = [it for it in event.splitlines() if it and not it.startswith((b"data", b"event"))]
-    return b"\n".join([*others, *(b"data: " + line for line in better.splitlines()), b"", b""])
+    return _event(better, *others)
+
+
+def _event(message: bytes, *others: bytes) -> bytes:
+    return b"\n".join([*others, *(b"data: " + line for line in message.splitlines()), b"", b""])
 
 
 def _data(event: bytes) -> bytes:

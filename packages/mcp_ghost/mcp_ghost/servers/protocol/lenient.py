@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mcp_ghost.results import ToolCallResult, each_text, result_from_mcp
+from mcp_ghost.results import ToolCallResult, each_text, parsed, result_from_mcp
 from mcp_ghost.text import seen
 
 if TYPE_CHECKING:
@@ -86,15 +86,33 @@ def _greeting(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listing(result: Mapping[str, Any]) -> dict[str, Any]:
-    entries, cursor = result.get("tools"), result.get("nextCursor")
+    cursor = result.get("nextCursor")
     ttl = result.get("ttlMs")
     return {
-        "tools": [_tool(entry) for entry in (entries if isinstance(entries, list) else [])],
+        "tools": [_tool(_spelled(entry)) for entry in _entries(result.get("tools"))],
         "ttlMs": int(ttl) if isinstance(ttl, int | float) and 0 < ttl < _LONGEST_TTL else 0,
         "cacheScope": "private",
         "resultType": "complete",
         **({"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}),
     }
+
+
+def _entries(tools: object) -> list[Any]:
+    """The list of tools, which may be an object that has them by their names."""
+    if isinstance(tools, Mapping) and "name" not in tools:
+        tools = [{"name": name, **it} for name, it in tools.items() if isinstance(it, Mapping)]
+    return tools if isinstance(tools, list) else [tools] if tools else []
+
+
+def _spelled(entry: object) -> object:
+    """A tool with its schema under MCP's name, where it is written as for OpenAI or Anthropic."""
+    inner = entry.get("function", entry) if isinstance(entry, Mapping) else None
+    if not isinstance(inner, Mapping) or isinstance(inner.get("inputSchema"), Mapping):
+        return entry
+    given = (inner.get(key) for key in ("inputSchema", "input_schema", "parameters"))
+    schemas = (parsed(it) if isinstance(it, str) else it for it in given)
+    schema = next((it for it in schemas if isinstance(it, Mapping)), None)
+    return entry if schema is None else {**inner, "inputSchema": schema}
 
 
 def _tool(entry: object) -> dict[str, Any]:

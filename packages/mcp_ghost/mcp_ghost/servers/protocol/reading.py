@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from mcp.shared.message import SessionMessage
@@ -26,6 +28,7 @@ MOST_LEVELS = 100
 MOST_SKIPPED = 64 * 1024 * 1024
 """Bytes of a message that is too long which are read to find its end, before the server is given
 up."""
+_LENIENT = json.JSONDecoder(strict=False)
 _MALFORMED = "The server sent a malformed reply"
 _VALUE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
 """A text, or what stands before another value. What is within a text does not count."""
@@ -61,11 +64,39 @@ def read(message: bytes) -> SessionMessage:
     Raises:
         UnreadableError: It is none, or has more than ``MOST_VALUES`` values.
     """
+    return taken(message)[0]
+
+
+def taken(message: bytes) -> tuple[SessionMessage, bytes]:
+    """The message that ``message`` is the JSON of, and the JSON that the SDK reads.
+
+    Raises:
+        UnreadableError: It is none, or has more than ``MOST_VALUES`` values.
+    """
     check_values(message)
+    better = mended(message)
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(mended(message), by_name=False))
+        return _validated(better), better
     except ValueError as error:
+        answers = [it for it in _objects(message) if _is_answer(it)]
+        with suppress(ValueError):
+            if len(answers) == 1:
+                better = mended(json.dumps(answers[0]).encode())
+                return _validated(better), better
         raise UnreadableError(malformed(str(error))) from None
+
+
+def _validated(message: bytes) -> SessionMessage:
+    return SessionMessage(jsonrpc_message_adapter.validate_json(message, by_name=False))
+
+
+def _objects(message: bytes) -> Iterator[Any]:
+    """The objects that follow each other in ``message``; their texts may hold any character."""
+    text, place = message.decode("utf-8-sig", errors="replace"), 0
+    with suppress(ValueError, RecursionError):
+        while (start := text.find("{", place)) >= 0:
+            found, place = _LENIENT.raw_decode(text, start)
+            yield found
 
 
 def mended(message: bytes) -> bytes:

@@ -127,6 +127,10 @@ class Wire:
             self.tools_changed |= message.method == _TOOLS_CHANGED
         if not isinstance(message, JSONRPCResponse | JSONRPCError):
             return item
+        if message.id is None and len(self._asked) == 1:  # the server could not read it
+            (only,) = self._asked
+            message = message.model_copy(update={"id": int(only) if only.isdecimal() else only})
+            item = SessionMessage(message)
         method = self._asked.pop(str(message.id), None)
         if method == _DISCOVER:
             self.is_negotiating = False
