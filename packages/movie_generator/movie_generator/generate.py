@@ -113,9 +113,8 @@ async def generate_script_from_url_with_agent(
         Exception: Whatever :func:`generate_script_from_url` raises.
     """
     config = config or AppConfig.load(config_path)
-    servers = _servers(mcp_config_path, config)
     policy = _policy(allow_private_urls, allowed_hosts)
-    sources = [url, *more_urls]
+    sources, servers = [url, *more_urls], mcp_config_path
     return await _Generation(
         sources, config, api_key, base_url, on_progress, policy, store, servers
     ).run()
@@ -150,19 +149,9 @@ async def generate_as_configured(
     """
     environment = environment or Environment.read()
     config = config or AppConfig.load(environment.config_path)
-    path = environment.mcp_config_path
-    servers = None if path is None else _servers(path, config)
-    sources = [source, *more]
+    sources, servers = [source, *more], environment.mcp_config_path
     policy = _policy(None, None)
     return await _Generation(sources, config, None, None, on_progress, policy, store, servers).run()
-
-
-def _servers(config_path: str | Path | Mapping[str, Any], config: AppConfig) -> MCPClient:
-    return MCPClient(
-        config_path,
-        startup_timeout=config.limits.startup_timeout,
-        result_limit=_RESULT_CHARACTERS,
-    )
 
 
 def _policy(allow_private: bool | None, hosts: Iterable[str] | None) -> UrlPolicy:
@@ -186,14 +175,19 @@ class _Generation:
         on_progress: OnProgress | None,
         policy: UrlPolicy,
         store: Store | None,
-        servers: MCPClient | None = None,
+        mcp_config: str | Path | Mapping[str, Any] | None = None,
     ) -> None:
-        """Find the model, so that a missing key is noticed before anything is read."""
+        """Find servers and model, so that a missing key is noticed before anything is read."""
         limits = config.limits
+        timeout, most = limits.startup_timeout, _RESULT_CHARACTERS
+        self._servers = servers = (
+            None
+            if mcp_config is None
+            else MCPClient(mcp_config, startup_timeout=timeout, result_limit=most)
+        )
         found = (it if isinstance(it, Saved) else it.strip() for it in sources)
         self._sources = [*dict.fromkeys(found)]
         self._config = config
-        self._servers = servers
         self._progress = _Progress(on_progress)
         self._policy = policy
         self._robots = Robots(policy, timeout=limits.page_timeout, obey=config.obey_robots)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from mcp_ghost.cli.screen import Screen, standard_screen
 from mcp_ghost.text import address, duration
-from movie_generator.queue.work import STEPS_LOG, Running
+from movie_generator.queue.work import STEPS_LOG, Work
 from movie_generator.queue.worker import Worker
 
 
@@ -33,7 +33,7 @@ class WorkerView:
         """Show the jobs of ``worker``."""
         self._screen.follow(
             lambda: (
-                [_row(work.now) for work in [*worker.running.values()]]
+                [_row(work) for work in [*worker.running.values()]]
                 or [[("waiting for jobs", "dim")]]
             )
         )
@@ -43,13 +43,13 @@ class WorkerView:
             self._screen.idle()
 
 
-def _row(job: Running) -> list[tuple[str, str]]:
+def _row(work: Work) -> list[tuple[str, str]]:
     return [
-        (f"job {job.id}", "bold"),
-        (duration(job.seconds), ""),
-        (f"{job.fraction:.0%}", "cyan"),
-        (job.step or "starting", ""),
-        (address(job.url), "dim"),
+        (f"job {work.job.id}", "bold"),
+        (duration(work.seconds), ""),
+        (f"{work.fraction:.0%}", "cyan"),
+        (work.step or "starting", ""),
+        (address(work.job.url), "dim"),
     ]
 
 

@@ -76,10 +76,6 @@ class Evidence:
         return folded(_CELLS.sub(" ; ", _with_clear_dashes(text)))
 
     @cached_property
-    def _lower(self) -> str:
-        return self._plain.casefold()
-
-    @cached_property
     def _digits(self) -> str:
         return in_digits(with_codes(_TWICE.sub("2 times", self._plain)), self.language)
 
@@ -143,7 +139,7 @@ class Evidence:
         for quote in _quotes(text):
             several = len(quote.split()) > 1 or is_caseless(quote)
             if several and not (
-                bare(quote) in self._lower
+                bare(quote) in self._plain.casefold()
                 or self._whole.find(quote)
                 or self._whole.find(_INSIDE.sub(" ... ", quote))
             ):

@@ -99,22 +99,17 @@ class Years:
         """Where ``text`` names a century or a decade, and whether the page knows it."""
         for found in _YEAR_FORMS["century"].finditer(text):
             century = int(next(it for it in found.groups() if it))
-            yield range(*found.span()), self._has_century(century)
+            named = _YEAR_FORMS["century"].findall(self.text)
+            known = {int(it) for its in named for it in its if it}
+            known |= {(year - 1) // 100 + 1 for year in self.named}
+            yield range(*found.span()), century in known
         for found in _YEAR_FORMS["decade"].finditer(text):
-            yield range(*found.span()), self._has_decade(*_decade(found.groups()))
-
-    def _has_century(self, century: int) -> bool:
-        named = {
-            int(it) for found in _YEAR_FORMS["century"].findall(self.text) for it in found if it
-        }
-        return century in named or any((year - 1) // 100 + 1 == century for year in self.named)
-
-    def _has_decade(self, century: str | None, decade: int) -> bool:
-        named = [_decade(its) for its in _YEAR_FORMS["decade"].findall(self.text)]
-        years = [(str(year // 100), year % 100 // 10 * 10) for year in self.named]
-        return any(
-            decade == its and (not century or not c or c == century) for c, its in named + years
-        )
+            of, decade = _decade(found.groups())
+            decades = {_decade(its) for its in _YEAR_FORMS["decade"].findall(self.text)}
+            decades |= {(str(year // 100), year % 100 // 10 * 10) for year in self.named}
+            its_centuries = {it for it, named in decades if named == decade}
+            is_known = bool(its_centuries if not of else its_centuries & {of, ""})
+            yield range(*found.span()), is_known
 
     def lie_between(self, said: Quantity, text: str) -> bool:
         """Whether ``said`` is the time between two years that follow each other on the page."""

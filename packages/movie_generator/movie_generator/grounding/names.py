@@ -115,11 +115,8 @@ def words_of(text: str, language: str) -> Words:
         if word[0].isupper():
             run = [*run[:_LONGEST_NAME], word] if joined else [word]
             letters = "".join(it[0] for it in run)
-            initials |= (
-                {letters[at:].casefold() for at in range(len(letters) - 1)}
-                if len(run) <= _LONGEST_NAME
-                else set()
-            )
+            if len(run) <= _LONGEST_NAME:
+                initials |= {letters[at:].casefold() for at in range(len(letters) - 1)}
         elif not (
             joined and word in {"of", "and", "for", "the", "de", "la", "du", "des", "für", "und"}
         ):

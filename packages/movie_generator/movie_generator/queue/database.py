@@ -51,8 +51,6 @@ CHANNEL = "movie_jobs"
 VERSION = "0002"
 """The latest of ``migrations/versions``."""
 VERSION_TABLE = "movie_jobs_version"
-_FIRST_VERSION = "0001"
-"""What made tables before there were versions."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _VERSIONS = Table(
     VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True)
@@ -81,7 +79,7 @@ class JobDatabase:
         try:
             with self.transaction() as connection:
                 self.alone(connection)
-                _bring_up_to_date(connection, self._name)
+                self._bring_up_to_date(connection)
         except JobDatabaseError:
             self.close()
             raise
@@ -125,37 +123,34 @@ class JobDatabase:
         """Close all connections."""
         self._engine.dispose()
 
+    def _bring_up_to_date(self, connection: Connection) -> None:
+        """Create the tables, or change those of an earlier version, within this transaction."""
+        tables = inspect(connection)
+        found = None
+        if tables.has_table(VERSION_TABLE):
+            found = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
+        elif not tables.has_table(JOBS.name):
+            METADATA.create_all(connection)
+            _VERSIONS.create(connection)
+            connection.execute(insert(_VERSIONS).values(version_num=VERSION))
+            return
+        if found == VERSION:
+            return
+        from alembic import command  # rarely needed, and slow to import
+        from alembic.config import Config
+        from alembic.util import CommandError
 
-def _bring_up_to_date(connection: Connection, name: str) -> None:
-    """Create the tables, or change those of an earlier version, within this transaction."""
-    tables = inspect(connection)
-    found = None
-    if tables.has_table(VERSION_TABLE):
-        found = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
-    elif not tables.has_table(JOBS.name):
-        METADATA.create_all(connection)
-        _VERSIONS.create(connection)
-        connection.execute(insert(_VERSIONS).values(version_num=VERSION))
-        return
-    if found == VERSION:
-        return
-    from alembic import command  # rarely needed, and slow to import
-    from alembic.config import Config
-    from alembic.util import CommandError
-
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    try:
-        if found is None:
-            command.stamp(config, _FIRST_VERSION)
-        command.upgrade(config, "head")
-    except CommandError as error:
-        raise JobDatabaseError(
-            f"The job database {name} was made by a later version of movie_generator. "
-            "Use that version, or another database (MOVIE_DATABASE_URL)."
-        ) from error
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+        config.set_main_option("path_separator", "os")
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, "head")
+        except CommandError as error:
+            raise JobDatabaseError(
+                f"The job database {self._name} was made by a later version of movie_generator. "
+                "Use that version, or another database (MOVIE_DATABASE_URL)."
+            ) from error
 
 
 def _connect(address: str) -> tuple[Engine, str]:

@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -45,20 +44,6 @@ class LeaseLostError(Exception):
     """Raised when a job is no longer ours: cancelled, or given to another worker."""
 
 
-@dataclass(frozen=True)
-class Running:
-    """A job that is being worked on, as people are shown it."""
-
-    id: int
-    url: str
-    fraction: float
-    """How much is done, from 0 to 1."""
-    step: str
-    """What is being done; empty at the beginning."""
-    seconds: float
-    """For how long."""
-
-
 class Work:
     """One claimed job, from its start to its end."""
 
@@ -71,21 +56,23 @@ class Work:
         self._job_timeout = job_timeout
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
-        self._fraction = 0.0
+        self.job = claim.job
+        self.fraction = 0.0
+        """How much is done, from 0 to 1; may be read from any thread, as the step."""
+        self.step = ""
+        """What is being done; empty at the beginning."""
         self._message: str | None = None
-        self._step = ""
         self._started = time.monotonic()
         self._renewed = time.monotonic()
 
     @property
-    def now(self) -> Running:
-        """How it stands; for any thread."""
-        job, seconds = self._claim.job, time.monotonic() - self._started
-        return Running(job.id, job.url, self._fraction, self._step, seconds)
+    def seconds(self) -> float:
+        """For how long it is worked on."""
+        return time.monotonic() - self._started
 
     async def do(self) -> None:
         """Work on the job until it is done, put off, failed, lost or given back."""
-        self._log(logging.INFO, "started: %s", address(self._claim.job.url))
+        self._log(logging.INFO, "started: %s", address(self.job.url))
         try:
             outcome = await self._generated()
             await finished(self._end(outcome))  # a finished result is not thrown away
@@ -120,7 +107,7 @@ class Work:
     async def _script(self) -> VideoScript | Exception:
         try:
             async with asyncio.timeout(self._job_timeout) as limit:
-                return await self._generate(self._claim.job.url, self._tell, self)
+                return await self._generate(self.job.url, self._tell, self)
         except TimeoutError as error:
             if limit.expired():
                 return JobTimeoutError(f"Not done after {self._job_timeout:g} s; given up.")
@@ -144,7 +131,7 @@ class Work:
         if isinstance(outcome, LeaseLostError):
             raise outcome
         if isinstance(outcome, Exception):
-            _logger.debug("job %s", self._claim.job.id, exc_info=outcome)
+            _logger.debug("job %s", self.job.id, exc_info=outcome)
             await self._fail(Failure.of(outcome))
             return
         result = outcome.model_dump_json()
@@ -153,7 +140,7 @@ class Work:
 
     async def _fail(self, failure: Failure) -> None:
         """End the attempt, and the job with it unless another one may do better."""
-        job, forget = self._claim.job, failure.starts_over
+        job, forget = self.job, failure.starts_over
         reason = redact(failure.reason, secrets_in(os.environ))
         if failure.passes and job.attempts < self._queue.max_attempts:
             pause = failure.pause(job.attempts)
@@ -169,12 +156,12 @@ class Work:
         self._log(logging.WARNING, "failed: %s", reason)
 
     def _tell(self, fraction: float, message: str) -> None:
-        self._fraction = min(1.0, max(self._fraction, fraction))
+        self.fraction = min(1.0, max(self.fraction, fraction))
         if message != self._message:
-            after = duration(time.monotonic() - self._started)
-            self._step = one_line(redact(message, secrets_in(os.environ)))
+            self.step = one_line(redact(message, secrets_in(os.environ)))
             text = "job %s %.0f%% after %s: %s"
-            _steps.info(text, self._claim.job.id, fraction * 100, after, self._step)
+            after = duration(self.seconds)
+            _steps.info(text, self.job.id, fraction * 100, after, self.step)
         self._message = message
         self._loop.call_soon_threadsafe(self._news.set)
 
@@ -194,7 +181,7 @@ class Work:
         began = time.monotonic()
         try:
             ours = await asyncio.to_thread(
-                self._queue.keep, self._claim, self._fraction, self._message
+                self._queue.keep, self._claim, self.fraction, self._message
             )
         except JobDatabaseError as error:
             self._log(
@@ -236,4 +223,4 @@ class Work:
             self._log(logging.WARNING, "could not be returned to the queue: %s", one_line(error))
 
     def _log(self, level: int, text: str, *values: object) -> None:
-        _logger.log(level, "job %s " + text, self._claim.job.id, *values)
+        _logger.log(level, "job %s " + text, self.job.id, *values)
