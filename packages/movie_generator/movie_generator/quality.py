@@ -81,7 +81,15 @@ def problems(script: VideoScript, config: AppConfig) -> Iterator[str]:
     takes, minutes = sum(map(seconds, texts)) / 60, config.minutes
     if minutes and not minutes / 2 <= takes <= 2 * minutes:
         yield f"saying it takes about {takes:.1f} minutes; {minutes:g} were asked for"
-    yield from _repeated(script)
+    said = [
+        it.casefold()
+        for text in texts
+        for sentence in sentences(text)
+        if len(it := re.sub(r"[\W_]", "", sentence)) >= _SHORTEST_REPEATED
+    ]
+    most, again = Counter(said).most_common(1), len(said) - len({*said})
+    if most and (most[0][1] >= _OFTEN or again >= max(2, len(said) / _LARGE_SHARE)):
+        yield f"it says the same again: {again} of its {len(said)} sentences are repetitions"
     known = {persona.id for persona in config.personas} if config.style == "dialogue" else None
     for number, section in enumerate(script.sections, start=1):
         last = ", the last one," if number == len(script.sections) else ""
@@ -132,17 +140,3 @@ def _is_read(text: str, reading: str, language: str) -> bool:
         return lengths[1] >= _LEAST_READ * lengths[0]
     written, spoken = ({*re.findall(r"[^\W\d_]{3,}", it.casefold())} for it in (text, reading))
     return len(written) < _FEWEST_COMPARED or len(written & spoken) * 3 >= len(written)
-
-
-def _repeated(script: VideoScript) -> Iterator[str]:
-    """Sentences that come again and again."""
-    said = [
-        it.casefold()
-        for *_, narration in script.narrations()
-        for sentence in sentences(narration.text)
-        if len(it := re.sub(r"[\W_]", "", sentence)) >= _SHORTEST_REPEATED
-    ]
-    most = Counter(said).most_common(1)
-    again = len(said) - len({*said})
-    if most and (most[0][1] >= _OFTEN or again >= max(2, len(said) / _LARGE_SHARE)):
-        yield f"it says the same again: {again} of its {len(said)} sentences are repetitions"

@@ -146,31 +146,19 @@ def _read(
         if found is None:
             problems = ["it is not a JSON object with sections"]
     else:
-        script = _with_known_images(_with_katakana(script, config), page)
+        if config.language.startswith("ja"):  # readings come in hiragana now and then
+            script = script.replaced(
+                lambda _, __, it: [
+                    it.model_copy(update={"reading": it.reading.translate(_KATAKANA)})
+                ]
+            )
+        known = {image.url for image in page.images}
+        for section in script.sections:
+            if section.source_image_url not in known:
+                section.source_image_url = None
         problems = [*useless(script, config)]
         if not problems or (in_part and script.sections):
             return script, []
     if response.finish_reason == "length":
         problems.insert(0, "it was cut off at the length limit; write fewer or shorter sections")
     return None, problems[:_MAX_PROBLEMS]
-
-
-def _with_katakana(script: VideoScript, config: AppConfig) -> VideoScript:
-    """The script, with readings in the katakana that were asked for and not in hiragana."""
-    if not config.language.startswith("ja"):
-        return script
-    return script.replaced(
-        lambda _, __, it: [it.model_copy(update={"reading": it.reading.translate(_KATAKANA)})]
-    )
-
-
-def _with_known_images(script: VideoScript, page: Page) -> VideoScript:
-    """The script without images that the page does not have."""
-    known = {image.url for image in page.images}
-    sections = [
-        section
-        if section.source_image_url in known
-        else section.model_copy(update={"source_image_url": None})
-        for section in script.sections
-    ]
-    return script.model_copy(update={"sections": sections})

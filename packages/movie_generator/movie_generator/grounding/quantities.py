@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import pairwise, product, takewhile
 
 from movie_generator.grounding.language import is_small
 from movie_generator.grounding.units import (
@@ -215,13 +215,8 @@ def _readings(written: str, languages: tuple[str, ...]) -> frozenset[float]:
 def stem(word: str) -> str:
     """``word`` without the end that its plural has."""
     word = word.casefold()
-    for end, instead in (
-        ("ies", "y"),
-        ("sses", "ss"),
-        ("xes", "x"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-    ):
+    ends = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh"}
+    for end, instead in ends.items():
         if word.endswith(end) and len(word) > len(end) + 1:
             return word[: -len(end)] + instead
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
@@ -229,10 +224,7 @@ def stem(word: str) -> str:
 
 def same(said: Quantity, on_page: Quantity) -> bool:
     """Whether the page has that number, in that unit or in one that means the same."""
-    pairs = [(a, b) for a in said.units for b in on_page.units] or [("", "")]
-    if bool(said.units) != bool(on_page.units):
-        pairs = [("", "")]
-    for one, other in pairs:
+    for one, other in [*product(said.units, on_page.units)] or [("", "")]:
         kind, factor = kind_and_factor(one)
         its_kind, its_factor = kind_and_factor(other)
         if its_kind in PARTS.get(kind, ()):
@@ -241,14 +233,10 @@ def same(said: Quantity, on_page: Quantity) -> bool:
             its_factor = 0.01
         elif kind != its_kind:
             continue
-        if any(
-            _equal(
-                a * factor, b * its_factor, said, _step(a, said) * factor, converted=one != other
-            )
-            for a in said.values
-            for b in on_page.values
-        ):
-            return True
+        for a, b in product(said.values, on_page.values):
+            step = _step(a, said) * factor
+            if _equal(a * factor, b * its_factor, said, step, converted=one != other):
+                return True
     return False
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 
 _MARKS = {
@@ -67,7 +66,11 @@ def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
     for start, name in _STARTS.items():
         if body.startswith(start):
             return body.decode(name, "replace")
-    named = [*_named(body, said, is_html)]
+    inside = _DECLARED.search(body, 0, max(2048, len(body) // 20)) if is_html else None
+    within = _meant(inside[1].decode("ascii")) if inside else None
+    if within and within.startswith("utf-16"):  # or it could not be read
+        within = None
+    named = [it for it in (_meant(said), within) if it]
     # Zeros are UTF-16, and escapes are Japanese, but both would be UTF-8, too.
     first = ["iso2022_jp"] if b"\x1b$" in body else ["utf-8"] if b"\0" not in body else []
     for name in first + named:
@@ -88,15 +91,6 @@ def _is_right(text: str) -> bool:
     """Whether hardly any of its characters beyond ASCII could not be read."""
     beyond = len(text) - len(text.encode("ascii", "ignore"))
     return text.count("\N{REPLACEMENT CHARACTER}") * 10 <= beyond
-
-
-def _named(body: bytes, said: str | None, is_html: bool) -> Iterator[str]:
-    if name := _meant(said):
-        yield name
-    inside = _DECLARED.search(body, 0, max(2048, len(body) // 20)) if is_html else None
-    name = _meant(inside[1].decode("ascii")) if inside else None
-    if name and not name.startswith("utf-16"):  # or it could not be read
-        yield name
 
 
 def _meant(label: str | None) -> str | None:

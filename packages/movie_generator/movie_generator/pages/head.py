@@ -78,13 +78,17 @@ def head_of(tree: HtmlElement, url: str) -> Head:
     if _BY_LABEL.search(meta.get("twitter:label1", "")):  # as plug-ins for WordPress write it
         written.append(meta.get("twitter:data1", ""))
     author = _author(found.replace("; ", ", "), written) or _visible_author(tree)
+    stated = [attribute(tag, name) for tag in tags["html"] for name in ("lang", "xml:lang")]
+    stated += [meta.get("http:content-language", ""), meta.get("og:locale", "")]
     refresh = _REFRESH.match(meta.get("http:refresh", ""))
     return Head(
         base=base,
         canonical=_canonical(tags["link"], base, url),
         title=_title(tags, meta),
         description=meta.get("description") or meta.get("og:description", ""),
-        language=_language(tags["html"], meta),
+        language=next(
+            (it for one in stated if _LANGUAGE.fullmatch(it := one.replace("_", "-"))), ""
+        ),
         author=line(author),
         date=date,
         image=meta.get("og:image", ""),
@@ -167,12 +171,6 @@ def _title(tags: Mapping[str, list[HtmlElement]], meta: Mapping[str, str]) -> st
     )
     heading = heading.rstrip("\N{PILCROW SIGN}# ")
     return heading if heading and (heading in title or not title) else title
-
-
-def _language(html: list[HtmlElement], meta: Mapping[str, str]) -> str:
-    stated = [attribute(tag, name) for tag in html for name in ("lang", "xml:lang")]
-    stated += [meta.get("http:content-language", ""), meta.get("og:locale", "")]
-    return next((it for one in stated if _LANGUAGE.fullmatch(it := one.replace("_", "-"))), "")
 
 
 def _author(found: str, written: list[str]) -> str:
