@@ -96,7 +96,18 @@ class AppConfig(_Settings):
         """
         if path is None or not str(path).strip():
             return cls()
-        data = _read(Path(path))
+        try:
+            data = read_yaml(read_regular(Path(path)).decode("utf-8-sig"))
+        except FileNotFoundError as error:
+            raise SettingsError(
+                f"Configuration not found: {path}. Create it ('{{}}' is enough), or unset "
+                "CONFIG_PATH."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise SettingsError(f"Configuration {path} is not UTF-8. Save it as UTF-8.") from error
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise SettingsError(f"Configuration {path} cannot be read: {reason}.") from error
         if not isinstance(data, dict | None):
             raise SettingsError(
                 f"Configuration {path} holds no settings. Write one on each line, such as "
@@ -117,23 +128,6 @@ _FIELDS: dict[str | int, list[str]] = {
     "limits": [*Limits.model_fields],
     "personas": [*Persona.model_fields],
 }
-
-
-def _read(path: Path) -> object:
-    try:
-        text = read_regular(path).decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise SettingsError(
-            f"Configuration not found: {path}. Create it ('{{}}' is enough), or unset CONFIG_PATH."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"Configuration {path} is not UTF-8. Save it as UTF-8.") from error
-    except OSError as error:
-        raise SettingsError(f"Configuration {path} cannot be read: {error.strerror}.") from error
-    try:
-        return read_yaml(text)
-    except ValueError as error:
-        raise SettingsError(f"Configuration {path} cannot be read: {error}.") from error
 
 
 def read_yaml(text: str) -> object:

@@ -91,20 +91,16 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
     ]
     yield from days
     if of_page:
-        yield from _between(days, text)
+        for first, last in pairwise(days):
+            if _TO.fullmatch(text[first.end : last.start]):
+                weekday = first.weekday or 0
+                while (weekday := (weekday + 1) % 7) != last.weekday:
+                    yield replace(first, weekday=weekday)
         yield from _in_month(days, text, [it for it in told if it.month])
         for found in _FORMS["dotted_time"].finditer(text):
             hour, minute = int(found[1]) % 24, int(found[2])
             readings = {hour * 60 + minute, hour % 12 * 60 + 720 + minute}
             yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
-
-
-def _between(days: list[Moment], text: str) -> Iterator[Moment]:
-    for first, last in pairwise(days):
-        if _TO.fullmatch(text[first.end : last.start]):
-            day = first.weekday or 0
-            while (day := (day + 1) % 7) != last.weekday:
-                yield replace(first, weekday=day)
 
 
 def _in_month(days: list[Moment], text: str, months: list[Moment]) -> Iterator[Moment]:

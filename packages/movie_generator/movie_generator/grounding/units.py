@@ -4,7 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, product
+from itertools import groupby
 
 from babel import Locale, UnknownLocaleError
 from babel.numbers import get_currency_name, get_currency_symbol
@@ -107,14 +107,17 @@ def _words(language: str) -> list[tuple[str, str]]:
     found = [(word, "share") for word in (*UNITS["share"].get(language, ()), "%")]
     for word in UNITS["degrees"].get(language, ()):
         found += [(word, scale) for scale in sorted(DEGREES)]
-    for unit, length, count in product(_FACTORS, ("long", "short"), (1, 2, 5)):
-        text = format_unit(count, unit, length=length, locale=locale)
-        # Without the number, and as folded text has it: km2.
-        word = unicodedata.normalize("NFKC", re.sub(r"[0-9]", "", text).strip()).casefold()
-        if word:
-            found.append((word, unit))
-        if language == "de" and word.endswith("er"):
-            found.append((f"{word}n", unit))  # mit Millilitern
+    for unit in _FACTORS:
+        for length in ("long", "short"):
+            for count in (1, 2, 5):
+                text = format_unit(count, unit, length=length, locale=locale)
+                # Without the number, and as folded text has it: km2.
+                word = re.sub(r"[0-9]", "", text).strip()
+                word = unicodedata.normalize("NFKC", word).casefold()
+                if word:
+                    found.append((word, unit))
+                if language == "de" and word.endswith("er"):
+                    found.append((f"{word}n", unit))  # mit Millilitern
     more = UNITS["more"].get(language, {})
     found += [(word, unit) for unit, its in more.items() for word in its]
     for code in _CURRENCIES:

@@ -111,7 +111,13 @@ class GuardedTools(Wrapper):
         hosts: set[str] = set()
         for name, text, is_url in _texts("", call.arguments, [schema], schema):
             if is_url or _WHOLE_URL.fullmatch(text):
-                await self._check_url(text.strip())
+                try:
+                    await check_url(text.strip(), self._policy)
+                    await self._robots.check(text.strip())
+                except UrlUnresolvedError:
+                    pass  # nothing private; the tool may have other means
+                except RobotsUnknownError as error:
+                    self._told(f"{error} It is left to the agent's tools.")
             if not is_url:
                 hosts |= named_hosts(text, is_host=_last_word(name) in _HOST_NAMES)
         if len(hosts) > _MOST_HOSTS:
@@ -120,15 +126,6 @@ class GuardedTools(Wrapper):
         for found in await asyncio.gather(*checks, return_exceptions=True):
             if isinstance(found, BaseException) and not isinstance(found, UrlUnresolvedError):
                 raise found
-
-    async def _check_url(self, url: str) -> None:
-        try:
-            await check_url(url, self._policy)
-            await self._robots.check(url)
-        except UrlUnresolvedError:
-            pass  # nothing private; the tool may have other means
-        except RobotsUnknownError as error:
-            self._told(f"{error} It is left to the agent's tools.")
 
 
 def named_hosts(text: str, *, is_host: bool = False) -> set[str]:

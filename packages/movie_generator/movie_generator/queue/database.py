@@ -187,19 +187,15 @@ def _connect(address: str) -> tuple[Engine, str]:
             )
         case "postgresql" | "postgres":
             url = url.set(drivername="postgresql+psycopg")
-            return _postgresql(url.render_as_string(hide_password=False)), name
+            options = {"connect_timeout": _CONNECT_SECONDS}
+            try:
+                return create_engine(url, pool_pre_ping=True, connect_args=options), name
+            except ImportError as error:
+                raise JobDatabaseError(
+                    "PostgreSQL needs the package psycopg; install it with: "
+                    "pip install 'psycopg[binary]'"
+                ) from error
     raise JobDatabaseError(f"Jobs are kept in SQLite or PostgreSQL, not in {name}.")
-
-
-def _postgresql(url: str) -> Engine:
-    try:
-        return create_engine(
-            url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_SECONDS}
-        )
-    except ImportError as error:
-        raise JobDatabaseError(
-            "PostgreSQL needs the package psycopg; install it with: pip install 'psycopg[binary]'"
-        ) from error
 
 
 def _sqlite(url: str) -> Engine:
@@ -278,13 +274,11 @@ def _may_come_up(arguments: Mapping[str, Any]) -> bool:
 def _is_unknown(hosts: str) -> bool:
     """Whether no host has that name, or none of those names."""
     for host in hosts.split(","):
-        if not host or host.startswith(("/", "@")):  # a socket of this machine
-            return False
+        is_socket = not host or host.startswith(("/", "@"))  # of this machine
         try:
-            socket.getaddrinfo(host, None)
+            if is_socket or socket.getaddrinfo(host, None):
+                return False
         except socket.gaierror as error:
             if error.errno != socket.EAI_NONAME:
                 return False
-        else:
-            return False
     return True
