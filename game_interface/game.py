@@ -183,9 +183,8 @@ class Game:
         self.close()
 
     def _memory(self, reply: Reply) -> MachineMemory | None:
-        if self._story.image is None or reply.memory is None:
-            return None
-        return MachineMemory(self._story.image, reply.memory)
+        image, memory = self._story.image, reply.memory
+        return MachineMemory(image, memory) if image and memory is not None else None
 
     def _digest(self, reply: Reply) -> str:
         """Hash what the story says, where its memory cannot be read."""
@@ -194,8 +193,7 @@ class Game:
         return sha256(_all_text(reply).encode("utf-8", "replace")).hexdigest()[:16]
 
     def _seen(self, reply: Reply, progress: Progress) -> _Moment:
-        memory, ending = self._memory(reply), progress.ending
-        waits_for, status_line = reply.waits_for, reply.status_line
+        memory, ending, waits_for = self._memory(reply), progress.ending, reply.waits_for
         if reply.facts:
             facts = reply.facts
         elif self._reader and memory:
@@ -203,7 +201,7 @@ class Game:
                 memory,
                 ending=ending,
                 waits_for=waits_for,
-                status_line=status_line,
+                status_line=reply.status_line,
                 player_globals=progress.player_globals,
             )
         else:
@@ -212,7 +210,7 @@ class Game:
                 won=ending == "victory",
                 world_hash=progress.said,
                 waits_for=waits_for,
-                status_line=status_line,
+                status_line=reply.status_line,
             )
         return _Moment(reply, progress, facts)
 
