@@ -93,8 +93,8 @@ class Anthropic(HostedProvider):
         if failure := common.reported(body):
             raise failure
         content = body.get("content")
-        if not isinstance(content, list | str):
-            raise LLMReplyError("The model server sent a reply without content.")
+        if not isinstance(content, list | str | dict):
+            raise common.without("content", body)
         blocks = [block for block in common.blocks_in(content) if block.get("type")]
         said = "".join(b.get("text", "") for b in blocks if b["type"] == "text")
         thinking = [str(b["thinking"]) for b in blocks if b.get("thinking")]

@@ -326,6 +326,11 @@ def test_reasons_to_stop_are_translated(theirs: str | None, ours: str | None) ->
     assert decode(text("x"), stop_reason=theirs).finish_reason == ours
 
 
+def test_a_block_that_stands_in_no_list_is_read() -> None:
+    block = {"type": "tool_use", "id": "toolu_1", "name": "a_b", "input": {"x": 1}}
+    assert [it.id for it in decode(content=block).tool_calls or ()] == ["toolu_1"]
+
+
 def test_a_refusal_without_words_is_an_error() -> None:
     with pytest.raises(LLMReplyError, match="refused"):
         decode(stop_reason="refusal")
@@ -338,7 +343,7 @@ def test_errors_with_status_200_keep_their_meaning() -> None:
     assert caught.value.status == 529
     with pytest.raises(LLMReplyError, match="odd"):
         Anthropic().decode({"error": {"message": "odd"}}, tool_names([], []), model="m")
-    with pytest.raises(LLMReplyError, match="without content"):
+    with pytest.raises(LLMReplyError, match="without any content"):
         Anthropic().decode({}, tool_names([], []), model="m")
 
 
