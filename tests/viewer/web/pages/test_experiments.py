@@ -245,7 +245,7 @@ def test_an_export_searches_averages_and_shows_notes_without_a_server_of_ours(
         expect(page.locator(".found mark").first).to_have_text("watering can")
         at(page, "#/all/experiments?filter=model:birch")
         expect(page.locator(".experiments tbody tr")).to_have_count(2)
-        expect(page.locator(".count")).to_contain_text("all its episodes only")
+        expect(page.locator(".count")).to_contain_text("shows the curves of all its episodes")
 
 
 def test_numbers_stand_below_each_other_on_a_small_screen(browser: Browser, address: str) -> None:
