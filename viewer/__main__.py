@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import sys
@@ -103,7 +104,9 @@ def _serve(flags: Flags, library: Library) -> None:
             )
         if flags.open and not open_page(address):
             print("There is no display to open a browser on.", flush=True)
-        Server(Viewer(library, flags.host, token=token)).run([listener])
+        viewer = Viewer(library, flags.host, token=token)
+        gc.freeze()  # the modules stay: a collection amid a thousand logs need not walk them
+        Server(viewer).run([listener])
 
 
 def _export(flags: Flags, library: Library) -> None:

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _LITTLE = frozenset({"a", "an", "and", "of", "the"})
-_NAMES = 4096
-"""Of things, whose words are remembered: more than a game has, and each turn asks for them anew."""
+_KEPT = 4096
+"""Words and names whose stems are remembered: more than a game has, and each turn asks anew."""
 
 
 def stems(text: str) -> set[str]:
@@ -56,7 +56,7 @@ def as_printed(name: str, printed: Set[str]) -> str:
     return " ".join(words).removeprefix("of ").removesuffix(" of")
 
 
-@lru_cache(_NAMES)
+@lru_cache(_KEPT)
 def _nouns(name: str) -> frozenset[str]:
     """Return the last word of ``name``, and the one before "of"."""
     words = [_stem(word) for word in _WORD.findall(name.lower())]
@@ -64,11 +64,12 @@ def _nouns(name: str) -> frozenset[str]:
     return frozenset({words[-1], words[before]} if words else ())
 
 
-@lru_cache(_NAMES)
+@lru_cache(_KEPT)
 def _telling(name: str) -> frozenset[str]:
     return frozenset(stems(name) - _LITTLE)
 
 
+@lru_cache(_KEPT)
 def _stem(word: str) -> str:
     plural = len(word) > 3 and word.endswith("s") and not word.endswith("ss")
     return word[:-1] if plural else word
