@@ -15,7 +15,7 @@ from mcp_ghost.providers.common import calls_of, tool_names
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
-from mcp_ghost.run.memory import Compaction, LatestExchange, limit_of
+from mcp_ghost.run.memory import Compaction, limit_of
 from mcp_ghost.run.pausing.questions import Questions
 from mcp_ghost.run.search import ToolSearch
 from mcp_ghost.run.settings import Settings
@@ -76,13 +76,10 @@ class Conversation:
         self.search = ToolSearch(settings["tool_search_above"], used, client.most_tools)
         self.compactions: list[dict[str, Any]] = []
         """What the memory did since somebody last looked."""
-        self.memory = (
-            Compaction(
-                settings["context_limit"] or limit_of(client.model, settings["reply_tokens"]),
-                self.compactions.append,
-            )
-            if settings["conversation_memory"]
-            else LatestExchange()
+        self.memory = Compaction(
+            settings["context_limit"] or limit_of(client.model, settings["reply_tokens"]),
+            self.compactions.append,
+            only_latest=not settings["conversation_memory"],
         )
         self.servers = [name for name, config in servers.items() if not config.disabled]
         self.always: set[tuple[str, str, str]] = set()

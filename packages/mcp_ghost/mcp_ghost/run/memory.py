@@ -76,49 +76,24 @@ _OF_SUMMARY = 4
 """One part in so many of a limit may be the summary, where that is less."""
 
 
-async def _nobody(_request: list[Message]) -> None:
-    return None
-
-
-class LatestExchange:
-    """Only the system prompt, the request and the latest exchange."""
-
-    async def view(
-        self, messages: Sequence[Message], _tools: Sequence[ToolSchema] = (), _: Write = _nobody
-    ) -> list[Message]:
-        """The messages to send in place of ``messages``."""
-        head, exchanges = _parts(messages)
-        return [*head, *(exchanges[-1] if exchanges else [])]
-
-    async def shrink(
-        self, _messages: Sequence[Message], _tools: Sequence[ToolSchema] = (), _: Write = _nobody
-    ) -> bool:
-        """Less than that cannot be shown."""
-        return False
-
-    def answered(self, response: LLMResponse) -> None:
-        """Nothing depends on it."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}
-
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        """Nothing."""
-
-
 class Compaction:
     """Everything up to ``limit`` tokens; beyond, older results are shortened, then summarised.
 
     It compacts further than it must, so that afterwards the head of the conversation stays as it
-    is for a while and providers can cache it. ``on_compaction`` is called when it does.
+    is for a while and providers can cache it. ``on_compaction`` is called when it does. With
+    ``only_latest``, the system prompt, the request and the latest exchange are all that is shown.
     """
 
     def __init__(
-        self, limit: float, on_compaction: Callable[[dict[str, Any]], None] = lambda _: None
+        self,
+        limit: float,
+        on_compaction: Callable[[dict[str, Any]], None] = lambda _: None,
+        *,
+        only_latest: bool = False,
     ) -> None:
         self._limit = limit
         self._on_compaction = on_compaction
+        self._only_latest = only_latest
         self._meter = Meter()
         self._sent = 0
         """The latest view, as estimated."""
@@ -131,13 +106,15 @@ class Compaction:
         self,
         messages: Sequence[Message],
         tools: Sequence[ToolSchema] = (),
-        write: Write = _nobody,
+        write: Write | None = None,
     ) -> list[Message]:
         """The messages to send, with ``tools``, in place of ``messages``.
 
         ``write`` asks a model for the summary, at most once; without one it is made by rule.
         """
         head, exchanges = _parts(messages)
+        if self._only_latest:
+            return [*head, *(exchanges[-1] if exchanges else [])]
         shown = self._shown(head, exchanges)
         before = self._tokens(shown, tools)
         start = self._shortened, self._summarised
@@ -152,12 +129,11 @@ class Compaction:
         return shown
 
     async def shrink(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSchema] = (),
-        write: Write = _nobody,
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema], write: Write
     ) -> bool:
         """Show less of ``messages``, which were too long; returns whether that is possible."""
+        if self._only_latest:
+            return False
         before = self._sent
         head, exchanges = _parts(messages)
         self._limit = round(self._tokens(self._shown(head, exchanges), tools) * _ROOMY)
@@ -166,7 +142,8 @@ class Compaction:
 
     def answered(self, response: LLMResponse) -> None:
         """Learn from the reply to the latest view how many tokens it took."""
-        self._meter.answered(self._sent, assistant_message(response), response)
+        if not self._only_latest:
+            self._meter.answered(self._sent, assistant_message(response), response)
 
     def to_dict(self) -> dict[str, Any]:
         """What it takes to go on with the same views, as plain JSON."""
@@ -211,13 +188,14 @@ class Compaction:
         return cut, summed
 
     async def _summarise(
-        self, exchanges: list[Exchange], until: int, write: Write
+        self, exchanges: list[Exchange], until: int, write: Write | None
     ) -> dict[str, Any]:
         """Have a summary of the exchanges ``until`` there; returns what to tell of it."""
         if until == self._summarised:
             return {"summary": None, "summary_by": None}
-        asked = request(self._summary, exchanges[self._summarised : until], self._room)
-        text = cut((await write(asked) or "").strip(), 4 * self._room)
+        asked = _request(self._summary, exchanges[self._summarised : until], self._room)
+        written = await write(asked) if write else None
+        text = _cut((written or "").strip(), 4 * self._room)
         by = "model" if text else "rule"
         self._summary, self._summarised = text or self._by_rule(exchanges, until), until
         return {"summary": self._summary, "summary_by": by}
@@ -228,7 +206,19 @@ class Compaction:
         return max(min(int(self._limit) // _OF_SUMMARY, SUMMARY_TOKENS), 1)
 
     def _by_rule(self, exchanges: list[Exchange], until: int) -> str:
-        return by_rule(self._summary, exchanges[self._summarised : until], self._room)
+        """A summary without a model: a line for each thing, the oldest left out first."""
+        added = exchanges[self._summarised : until]
+        told = (line for each in added for line in _lines(each, _LINE))
+        lines = [*self._summary.splitlines(), *told]
+        left = 4 * self._room
+        kept: list[str] = []
+        for line in reversed(lines):
+            left -= len(line)
+            if left < 0:
+                kept.append(f"[{len(lines) - len(kept)} still earlier lines left out]")
+                break
+            kept.append(line)
+        return "\n".join(reversed(kept))
 
     def _tokens(self, shown: Sequence[Message], tools: Sequence[ToolSchema]) -> int:
         return self._meter.tokens(self._meter.estimate(shown, tools))
@@ -241,8 +231,9 @@ def _joined(
     head: list[Message], exchanges: list[Exchange], cut: int, summed: int, summary: str
 ) -> list[Message]:
     """The view in which ``summed`` exchanges are one message and, of ``cut``, results are short."""
-    summaries = [summary_message(summed, summary)] if summed else []
-    middle = [shortened(message) for each in exchanges[summed:cut] for message in each]
+    text = f"{_HEADING.format(steps=summed)}\n{summary}"
+    summaries: list[Message] = [{"role": "user", "content": text}] if summed else []
+    middle = [_shortened(message) for each in exchanges[summed:cut] for message in each]
     whole = [message for each in exchanges[max(summed, cut) :] for message in each]
     return [*head, *summaries, *middle, *whole]
 
@@ -261,13 +252,13 @@ def _parts(messages: Sequence[Message]) -> tuple[list[Message], list[Exchange]]:
 # --- what takes the place of older exchanges
 
 
-def request(before: str, exchanges: Sequence[Exchange], room: int) -> list[Message]:
+def _request(before: str, exchanges: Sequence[Exchange], room: int) -> list[Message]:
     """What the model is asked, for a summary of ``exchanges`` and of the summary ``before`` them.
 
     ``room``: tokens that the summary may have.
     """
     told = "\n".join(line for each in exchanges for line in _lines(each, _TOLD))
-    told = cut(told, 24 * room)  # about six times as many tokens
+    told = _cut(told, 24 * room)  # about six times as many tokens
     earlier = f"<earlier_summary>\n{before}\n</earlier_summary>\n\n" if before else ""
     instructions = _INSTRUCTIONS.format(words=max(room // 3, 50))
     return [
@@ -276,31 +267,12 @@ def request(before: str, exchanges: Sequence[Exchange], room: int) -> list[Messa
     ]
 
 
-def by_rule(before: str, exchanges: Sequence[Exchange], room: int) -> str:
-    """The same without a model: a line for each thing, the oldest left out first."""
-    lines = [*before.splitlines(), *(line for each in exchanges for line in _lines(each, _LINE))]
-    left = 4 * room
-    kept: list[str] = []
-    for line in reversed(lines):
-        left -= len(line)
-        if left < 0:
-            kept.append(f"[{len(lines) - len(kept)} still earlier lines left out]")
-            break
-        kept.append(line)
-    return "\n".join(reversed(kept))
-
-
-def summary_message(steps: int, text: str) -> Message:
-    """What the model is shown in place of ``steps`` exchanges."""
-    return {"role": "user", "content": f"{_HEADING.format(steps=steps)}\n{text}"}
-
-
-def shortened(message: Message) -> Message:
+def _shortened(message: Message) -> Message:
     """A message whose result, if it is one, is only told in part."""
     if message["role"] != "tool":
         return message
     left_out = " [images left out]" if has_images([message]) else ""
-    return {**message, "content": cut(text_in(message), _SHORT) + left_out}
+    return {**message, "content": _cut(text_in(message), _SHORT) + left_out}
 
 
 def _lines(exchange: Exchange, length: int) -> Iterator[str]:
@@ -308,16 +280,16 @@ def _lines(exchange: Exchange, length: int) -> Iterator[str]:
     said = text_in(reply).strip()
     results = {answer.get("tool_call_id"): text_in(answer) for answer in rest}
     if said:
-        yield f"- You said: {cut(said, length)}"
+        yield f"- You said: {_cut(said, length)}"
     for call in reply.get("tool_calls") or ():
-        asked = f"{call['function']['name']}({cut(call['function']['arguments'], length)})"
-        yield f"- {asked} returned: {cut(results.get(call['id'], ''), length)}"
+        asked = f"{call['function']['name']}({_cut(call['function']['arguments'], length)})"
+        yield f"- {asked} returned: {_cut(results.get(call['id'], ''), length)}"
     for message in rest:
         if message["role"] == "user":
-            yield f"- The user said: {cut(text_in(message), _ASKED)}"
+            yield f"- The user said: {_cut(text_in(message), _ASKED)}"
 
 
-def cut(text: str, length: int) -> str:
+def _cut(text: str, length: int) -> str:
     """``text`` of at most ``length`` characters, with a mark where more are left out."""
     if len(text) <= length:
         return text

@@ -38,7 +38,7 @@ from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import Account, GhostResult, ServerRecord, history
 from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
-from mcp_ghost.run.report.tracing import Span, Tracing
+from mcp_ghost.run.report.tracing import Tracing
 from mcp_ghost.run.search import Searching
 from mcp_ghost.run.settings import Settings
 from mcp_ghost.run.shared import Run
@@ -106,10 +106,14 @@ class Operation:
         """Run everything; whatever goes wrong is in the result."""
         started = time.perf_counter()
         with self._run.tracing.run() as span:
-            return await self._traced(span, started)
+            ending = await self._operate()
+            result = self._result(ending, time.perf_counter() - started)
+            failed = not result.success and result.state is None
+            self._run.tracing.ended(span, self._account.usage, ending.why if failed else None)
+            await self._events.emit("run_end", success=result.success, summary=result.summary)
+            return result
 
-    async def _traced(self, span: Span, started: float) -> GhostResult:
-        ending = await self._operate()
+    def _result(self, ending: _Ending, seconds: float) -> GhostResult:
         answer = None if ending.answer is None else self._account.clean_text(ending.answer)
         final = synthesis.final_result(answer)
         request: Message = {"role": "user", "content": self._user_prompt}
@@ -119,23 +123,19 @@ class Operation:
         known = [self._settings["system_prompt"], self._user_prompt, *asked]
         if ending.value is not None:
             final = self._account.clean(ending.value.plain)
-        result: GhostResult[Any] = GhostResult(
+        return GhostResult(
             success=answer is not None,
             final_result=final,
             summary=synthesis.summary(self._account, answer, ended_by=ending.why),
             tool_chain=with_dependencies(self._account.chain, known),
             conversation_history=history(said, self._account),
             errors=self._account.errors,
-            execution_metadata=self._account.metadata(time.perf_counter() - started),
+            execution_metadata=self._account.metadata(seconds),
             servers=self._account.servers,
             pending=[*ending.pending],
             state=self._standing.state(ending.pending).to_dict() if ending.pending else None,
             _output=ending.value.typed if ending.value else final,
         )
-        failure = ending.why if answer is None and not ending.pending else None
-        self._run.tracing.ended(span, self._account.usage, failure)
-        await self._events.emit("run_end", success=result.success, summary=result.summary)
-        return result
 
     async def _operate(self) -> _Ending:
         """Converse with everything open; leave nothing open afterwards."""

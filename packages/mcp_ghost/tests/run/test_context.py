@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcp_ghost import resume
 from mcp_ghost.golden import assert_matches_golden, record_golden, replay_golden
 from mcp_ghost.messages import LLMResponse, Message, tool_message
-from mcp_ghost.run.memory import Compaction, LatestExchange, Meter, limit_of, window_of
+from mcp_ghost.run.memory import Compaction, Meter, limit_of, window_of
 from mcp_ghost.testing import (
     ModelRequest,
     ModelServer,
@@ -62,7 +62,7 @@ def growing(memory: Compaction, exchanges: list[list[Message]]) -> list[list[Mes
     return [viewed(memory, conversation(exchanges[:n])) for n in range(len(exchanges) + 1)]
 
 
-def viewed(memory: Compaction | LatestExchange, messages: list[Message]) -> list[Message]:
+def viewed(memory: Compaction, messages: list[Message]) -> list[Message]:
     with pytest.raises(StopIteration) as ended:  # nothing that it would wait for
         memory.view(messages).send(None)
     return ended.value.value  # type: ignore[no-any-return]  # a StopIteration's
@@ -134,7 +134,7 @@ def test_no_view_ever_parts_a_call_from_its_result(sizes: list[list[int]], limit
     exchanges = [
         exchange(n, ["z" * each_size for each_size in each]) for n, each in enumerate(sizes)
     ]
-    for memory in (Compaction(limit), LatestExchange()):
+    for memory in (Compaction(limit), Compaction(limit, only_latest=True)):
         for length in range(len(exchanges) + 1):
             view = viewed(memory, conversation(exchanges[:length]))
             asked = [call["id"] for message in view for call in message.get("tool_calls") or ()]
