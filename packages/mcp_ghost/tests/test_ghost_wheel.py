@@ -19,9 +19,13 @@ from tests.support.collector import running_collector
 from tests.support.ghost_example import PACKAGE
 from tests.support.processes.wheels import bounds, imports, project, run, uv
 
-MODULES = {"pydantic-core": "pydantic_core", "python-dotenv": "dotenv"}
+MODULES = {
+    "opentelemetry-api": "opentelemetry",
+    "pydantic-core": "pydantic_core",
+    "python-dotenv": "dotenv",
+}
 """Where a distribution and what it is imported as are spelled differently."""
-OF_THE_USER = ("opentelemetry", "pytest", "typing_extensions", "yaml")
+OF_THE_USER = ("pytest", "typing_extensions", "yaml")
 """What is used only where the user's program has it, or by type checkers, who bring it."""
 OTHER_PARTS = ("managers", "session", "shared_utils", "thoughtbox", "zork_agent")
 IMPORT_EVERYTHING = """
