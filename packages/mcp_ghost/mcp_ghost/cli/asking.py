@@ -17,7 +17,6 @@ from mcp_ghost.text import counted
 from mcp_ghost.toolset import Allowed
 
 if TYPE_CHECKING:
-    from mcp_ghost.cli.flags import Flags
     from mcp_ghost.cli.screen import Screen
 
 Field: TypeAlias = Mapping[str, Any]
@@ -25,19 +24,6 @@ _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _LINES_AROUND = 6
 """Of a question: its heading, what follows its picture, and the answer."""
-
-
-def asked_of(flags: Flags, screen: Screen, *, somebody_is_there: bool) -> dict[str, Any]:
-    """The options by which whoever sits at the terminal is asked.
-
-    Raises:
-        ValueError: Somebody is to be asked, and nobody is there.
-    """
-    turn = asyncio.Lock()
-    asked: dict[str, Any] = {"elicit": Form(screen, turn)} if somebody_is_there else {}
-    if when := flags.approve_when(somebody_is_there=somebody_is_there):
-        asked |= {"approve": Consent(screen, turn), "approve_when": when}
-    return asked
 
 
 class Form:

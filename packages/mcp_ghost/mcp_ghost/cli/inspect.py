@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from mcp_ghost.cli.screen import Screen, standard_screen
 from mcp_ghost.errors import GoldenError
-from mcp_ghost.golden import load_golden
 from mcp_ghost.golden.comparison import golden_notices
 from mcp_ghost.results import JSONObject, cap
 from mcp_ghost.text import counted, duration, one_line, tokens
@@ -19,13 +17,8 @@ _OF_A_REPLY = ("iteration", "status", "error", "token_usage")
 _ROLE_STYLE = {"system": "dim", "user": "bold", "assistant": "cyan", "tool": ""}
 
 
-def inspect_golden(path: str | Path) -> None:
-    """Print the golden, or bare result, in the file ``path`` step by step.
-
-    Raises:
-        GoldenError: The file is neither.
-    """
-    facts = facts_of(load_golden(path))
+def show_facts(facts: JSONObject) -> None:
+    """Print what ``facts_of`` found, step by step."""
     screen = standard_screen(lambda: None)  # it falls silent by itself when nobody reads
     asked = " ".join(str(facts[key]) for key in ("provider", "model") if facts[key])
     screen.heading(facts["test_name"] or "A run", asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -33,7 +33,7 @@ class RunView:
         self._screen = screen
         self._has_begun = False
 
-    def show(self, event: dict[str, Any]) -> None:
+    def show(self, event: Mapping[str, Any]) -> None:
         """Draw ``event``; ignore an unknown one."""
         kind = event["type"]
         if kind in _NOTICES:
@@ -68,7 +68,7 @@ class RunView:
     @contextmanager
     def shown(self) -> Iterator[None]:
         """While the block runs, warnings are shown too, and something moves."""
-        handler = _Warnings(self._screen)
+        handler = Warnings(lambda text: self._screen.text(text, "yellow", mark="!"))
         logger = logging.getLogger("mcp_ghost")
         logger.addHandler(handler)
         try:
@@ -90,7 +90,7 @@ class RunView:
         ]
         self._screen.parts(parts, mark="✓" if result["success"] else "✗")
 
-    def _result(self, event: dict[str, Any]) -> None:
+    def _result(self, event: Mapping[str, Any]) -> None:
         if event["success"]:
             mark, style, more = "✓", "green", _arguments(event["arguments"])
         else:
@@ -104,13 +104,16 @@ class RunView:
         self._screen.busy("The model thinks …")
 
 
-class _Warnings(logging.Handler):
-    def __init__(self, screen: Screen) -> None:
+class Warnings(logging.Handler):
+    """Gives each warning to ``show``, on one line."""
+
+    def __init__(self, show: Callable[[str], object]) -> None:
         super().__init__(logging.WARNING)
-        self._screen = screen
+        self._show = show
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._screen.text(one_line(record.getMessage()), "yellow", mark="!")
+        """See :class:`logging.Handler`."""
+        self._show(one_line(record.getMessage()))
 
 
 def _arguments(arguments: dict[str, Any]) -> str:
@@ -131,7 +134,7 @@ class Typist:
         """Whether ``answer`` is what was written last."""
         return isinstance(answer, str) and answer.strip() == self._latest.strip()
 
-    def hear(self, event: Mapping[str, Any]) -> dict[str, Any]:
+    def hear(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Write what ``event`` says; returns what of it is left for others to show."""
         match event["type"]:
             case "text":
@@ -147,12 +150,4 @@ class Typist:
                 self._output.flush()
                 self._latest, self._typed = self._typed, ""
                 return {**event, "content": ""}
-        return dict(event)
-
-
-def watched_by(view: RunView | None, typist: Typist | None) -> dict[str, Any]:
-    """The options by which a run is watched."""
-    if typist is None:
-        return {"on_event": view.show if view else None}
-    show = view.show if view else lambda _: None
-    return {"stream": True, "on_event": lambda event: show(typist.hear(event))}
+        return event

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from mcp_ghost import __version__
 from mcp_ghost.testing import ModelServer, error_reply, tool_reply
+from tests.support import PATIENCE
 from tests.support.ghosts import PROVIDERS, Bank, Notes, said_to
 from tests.support.program import Program, converse
 from tests.support.servers import faulty, write_config
@@ -74,6 +76,22 @@ def test_a_chat_whose_last_request_failed_ends_with_1(ghost: Program) -> None:
         done = ghost.run(*chat(model), said="Hello?\nAnd now?\n")
     assert (done.returncode, done.stdout) == (1, "Hello.\n")
     assert "No such model" in done.stderr
+
+
+def test_answers_that_the_output_cannot_spell_are_printed_with_question_marks(
+    ghost: Program,
+) -> None:
+    with ModelServer(["Schöner Tag!", "Schöner Abend!"]) as model:
+        done = subprocess.run(
+            [*ghost.command, *chat(model)],
+            cwd=ghost.folder,
+            env={**ghost.env, "PYTHONIOENCODING": "ascii"},
+            input=b"How is it?\nAnd later?\n",
+            capture_output=True,
+            timeout=PATIENCE,
+            check=True,
+        )
+    assert done.stdout == b"Sch?ner Tag!\nSch?ner Abend!\n"
 
 
 def test_the_tools_of_the_servers_are_listed(ghost: Program, tmp_path: Path) -> None:

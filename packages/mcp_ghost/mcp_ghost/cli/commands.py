@@ -1,0 +1,228 @@
+"""The commands of the command line: each takes the flags, and returns the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from mcp_ghost.cli.asking import Consent, Form, line_after
+from mcp_ghost.cli.flags import PROGRAM, Flags
+from mcp_ghost.cli.inspect import facts_of, show_facts
+from mcp_ghost.cli.interruption import Interruption
+from mcp_ghost.cli.program import DONE, FAILED, complain
+from mcp_ghost.cli.screen import standard_screen
+from mcp_ghost.cli.view import RunView, Typist, Warnings
+from mcp_ghost.config import load_servers
+from mcp_ghost.errors import GoldenExhaustedError
+from mcp_ghost.files import read_regular
+from mcp_ghost.ghost import Ghost, mcp_ghost
+from mcp_ghost.golden import compare_golden, load_golden, record_golden, replay_golden
+from mcp_ghost.text import harmless, one_line
+from mcp_ghost.toolsets.union import Toolbox
+
+_STARTUP_SECONDS = 30.0
+_WITH_WARNINGS = (__name__, "mcp_ghost.config", "mcp_ghost.servers.tools")
+_logger = logging.getLogger(__name__)
+
+
+class _Terminal:
+    """Where runs are shown, and whoever sits there is asked."""
+
+    def __init__(
+        self, flags: Flags, interruption: Interruption, *, is_there: bool, types: bool = True
+    ) -> None:
+        """``is_there``: somebody to ask; ``types``: answers are written as they come.
+
+        Raises:
+            ValueError: Somebody is to be asked, and nobody is there.
+        """
+        self.screen = screen = standard_screen(interruption.output_closed, sys.stderr)
+        self.view = None if flags.quiet else RunView(screen)
+        types = types and sys.stdout is not None and sys.stdout.isatty()
+        self._typist = Typist(sys.stdout, screen) if types else None
+        self.options: dict[str, Any] = {
+            "stream": types,
+            "on_event": self._hear,
+            **flags.arguments(),
+        }
+        turn = asyncio.Lock()
+        if is_there:
+            self.options["elicit"] = Form(screen, turn)
+        if when := flags.approve_when(somebody_is_there=is_there):
+            self.options |= {"approve": Consent(screen, turn), "approve_when": when}
+
+    def shown(self) -> AbstractContextManager[None]:
+        """While the block runs, warnings are shown too, and something moves."""
+        return self.view.shown() if self.view else nullcontext()
+
+    def has_shown(self, answer: object) -> bool:
+        """Whether ``answer`` was written as it came."""
+        return self._typist is not None and self._typist.has_shown(answer)
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        left = self._typist.hear(event) if self._typist else event
+        if self.view:
+            self.view.show(left)
+
+
+def run(flags: Flags, interruption: Interruption) -> int:
+    """Do one operation, and print its result."""
+    prompt = sys.stdin.read() if flags.prompt == "-" else flags.prompt
+    if not prompt.strip():
+        raise ValueError("The prompt is empty.")
+    is_there = flags.prompt != "-" and _is_terminal()
+    types = not (flags.json or flags.output_schema)
+    terminal = _Terminal(flags, interruption, is_there=is_there, types=types)
+    output = _schema(flags.output_schema) if flags.output_schema else None
+    arguments = {"user_prompt": prompt, "output": output, **terminal.options}
+    with terminal.shown():
+        if flags.record:
+            result = asyncio.run(record_golden(flags.record, **arguments))
+        else:
+            result = asyncio.run(mcp_ghost(**arguments))
+    if terminal.view:
+        terminal.view.summary(result)
+    answer = result["final_result"]
+    if flags.json:
+        _write(json.dumps(result, indent=2))
+    elif answer is not None and not terminal.has_shown(answer):
+        is_text = isinstance(answer, str)
+        _write(harmless(answer if is_text else json.dumps(answer, indent=2, ensure_ascii=False)))
+    if not (flags.json or result["success"]):
+        complain(PROGRAM, result["summary"])
+    return DONE if result["success"] else FAILED
+
+
+def _schema(path: str) -> dict[str, Any]:
+    """The JSON schema in a file."""
+    try:
+        schema = json.loads(read_regular(Path(path)))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise ValueError(f"{path} is not a JSON schema: it must be an object.")  # noqa: TRY004
+    return schema
+
+
+def chat(flags: Flags, interruption: Interruption) -> int:
+    """Do request after request until the input ends; the exit code is that of the latest one."""
+    is_there = _is_terminal()
+    terminal = _Terminal(flags, interruption, is_there=is_there)
+    if is_there and not flags.quiet:
+        servers = ", ".join(load_servers(flags.config)) or "no server"
+        terminal.screen.text(
+            f"The model may call the tools of {servers}, started with your first request."
+        )
+        terminal.screen.text("Enter sends a request; Ctrl-D or /exit ends the chat.", "dim")
+
+    async def converse() -> int:
+        code = DONE
+        async with Ghost(**terminal.options) as ghost:
+            async for request in _requests(is_there=is_there):
+                result = await ghost.run(request)
+                answer = result["final_result"]
+                if answer is not None and not terminal.has_shown(answer):
+                    _write(harmless(ghost.messages[-1]["content"]))
+                code = DONE if result["success"] else FAILED
+                if code == FAILED:
+                    complain(PROGRAM, result["summary"])
+        return code
+
+    with terminal.shown():
+        return asyncio.run(converse())
+
+
+async def _requests(*, is_there: bool) -> AsyncIterator[str]:
+    """The lines of standard input that say something."""
+    if not is_there:
+        for line in sys.stdin:
+            if line.strip():
+                yield line.strip()
+        return
+    while True:
+        try:
+            line = (await line_after("> ")).strip()
+        except EOFError:
+            return
+        if line in ("/exit", "/quit"):
+            return
+        if line:
+            yield line
+
+
+def tools(flags: Flags, _: Interruption) -> int:
+    """Print every tool that a run would offer."""
+    warn = Warnings(lambda text: print(f"{PROGRAM}: warning: {text}", file=sys.stderr))
+    for logger in _WITH_WARNINGS:
+        logging.getLogger(logger).addHandler(warn)
+    return asyncio.run(_tools(flags))
+
+
+async def _tools(flags: Flags) -> int:
+    async with Toolbox(
+        load_servers(flags.config),
+        allow=flags.allow,
+        deny=flags.deny,
+        startup_timeout=flags.startup_timeout or _STARTUP_SECONDS,
+    ) as toolbox:
+        if toolbox.unmatched:
+            patterns = ", ".join(toolbox.unmatched)
+            _logger.warning("these patterns of --allow or --deny match no tool: %s", patterns)
+        listed, failures = [*toolbox.tools.values()], dict(toolbox.failures)
+    for server, error in failures.items():
+        complain(PROGRAM, f"{server}: {error}")
+    if flags.json:
+        shown = [{**tool.schema["function"], "annotations": tool.hints} for tool in listed]
+        _write(json.dumps(shown, indent=2))
+        return FAILED if failures else DONE
+    for tool in listed:
+        hints = ", ".join(name for name, holds in tool.hints.items() if holds)
+        described = one_line(tool.schema["function"]["description"], 200)
+        _write(f"{tool.name}{f' [{hints}]' if hints else ''}: {described}")
+    return FAILED if failures else DONE
+
+
+def inspect(flags: Flags, _: Interruption) -> int:
+    """Show what was recorded."""
+    facts = facts_of(load_golden(flags.file))
+    if flags.json:
+        _write(json.dumps(facts, indent=2))
+    else:
+        show_facts(facts)
+    return DONE
+
+
+def replay(flags: Flags, _: Interruption) -> int:
+    """Run a golden again, and print how the two runs differ."""
+    golden = load_golden(flags.file)
+    if (flags.servers == "live") != (flags.config is not None):
+        raise ValueError(
+            "--servers live starts the servers that --config FILE names, never those of a golden: "
+            "give both or neither."
+        )
+    live: dict[str, Any] = {"server_config": flags.config} if flags.config else {}
+    try:
+        result = asyncio.run(replay_golden(golden, servers=flags.servers, **live))
+    except GoldenExhaustedError as error:
+        complain(PROGRAM, str(error))
+        return FAILED
+    differences = compare_golden(result, golden, max_age_days=None)
+    for line in differences or [f"{flags.file}: the same"]:
+        _write(line)
+    return FAILED if differences else DONE
+
+
+def _is_terminal() -> bool:
+    """Whether somebody may sit at standard input."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _write(text: str) -> None:
+    sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", errors="replace") + b"\n")
+    sys.stdout.flush()
