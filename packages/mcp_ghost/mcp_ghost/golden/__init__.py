@@ -8,8 +8,12 @@ Recording and replaying happen where HTTP begins (:mod:`mcp_ghost.golden.transpo
 else is real: a replay runs the whole loop against real MCP servers.
 """
 
-from mcp_ghost.golden.comparison import GoldenWarning, assert_matches_golden, compare_golden
-from mcp_ghost.golden.drift import provider_drift
+from mcp_ghost.golden.comparison import (
+    GoldenWarning,
+    assert_matches_golden,
+    compare_golden,
+    provider_drift,
+)
 from mcp_ghost.golden.file import Golden, load_golden, save_golden
 from mcp_ghost.golden.running import Replayed, record_golden, replay_golden
 from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport

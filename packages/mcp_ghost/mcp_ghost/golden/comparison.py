@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -9,11 +10,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mcp_ghost.golden.difference import difference
-from mcp_ghost.golden.drift import provider_drift
 from mcp_ghost.golden.file import Golden, as_golden
 from mcp_ghost.golden.scrub import Scrubber, places, same
-from mcp_ghost.text import one_line
+from mcp_ghost.providers.responses import is_response
+from mcp_ghost.results import parsed
+from mcp_ghost.text import counted, one_line
 
 SameAnswer: TypeAlias = Callable[[Any, Any], bool | str]
 """(recorded, now) -> whether two final results mean the same, or why not"""
@@ -23,6 +24,13 @@ TOKEN_FACTOR = 2.0
 _TIME_SLACK = 30.0
 """Seconds: a short run on a busy machine is not slow."""
 _TOKEN_SLACK = 500
+_SHOWN = 200
+_BEFORE = 40
+"""Characters shown of what is still the same, in a long text."""
+FIELDS: Mapping[str, Mapping[str, Mapping[str, list[str]]]] = json.loads(
+    Path(__file__).with_name("reply_fields.json").read_text(encoding="utf-8")
+)
+"""By wire and place: the names that an object there has to have (needed), and those it may have."""
 
 
 class GoldenWarning(UserWarning):
@@ -84,7 +92,19 @@ def golden_notices(
 ) -> list[str]:
     """Why ``golden`` should be recorded again: its age, and the provider's drift."""
     golden = as_golden(golden)
-    return [*_age(golden, max_age_days, now), *provider_drift(golden)]
+    drift = provider_drift(golden)
+    if max_age_days is None:
+        return drift
+    try:
+        recorded = datetime.fromisoformat(str(golden.get("recorded_at")))
+    except ValueError:
+        return ["age: recorded_at is not a date; record it again", *drift]
+    recorded = recorded if recorded.tzinfo else recorded.replace(tzinfo=UTC)
+    days = ((now or datetime.now(UTC)) - recorded).total_seconds() / 86400
+    if days > max_age_days:
+        age = f"age: recorded {days:.0f} days ago, more than {max_age_days:g}; record it again"
+        return [age, *drift]
+    return drift
 
 
 def _differences(
@@ -96,13 +116,18 @@ def _differences(
 ) -> list[str]:
     expected = golden["golden_output"]
     now = Scrubber((), places(golden.path)).hide(result)
+    before, after = (it.get("execution_metadata", {}) for it in (expected, now))
+    seconds, seconds_now = (it.get("total_execution_time") for it in (before, after))
+    tokens, tokens_now = (
+        (it.get("token_usage") or {}).get("total_tokens") for it in (before, after)
+    )
     return [
         *getattr(result, "drift", ()),
         *_outcome(expected, now, same_answer, is_replay=hasattr(result, "drift")),
         *_calls(expected.get("tool_chain", []), now.get("tool_chain", []), golden),
         *_errors(expected, now),
-        *_bound(_seconds(expected), _seconds(now), time_factor, _TIME_SLACK, "seconds"),
-        *_bound(_tokens(expected), _tokens(now), token_factor, _TOKEN_SLACK, "tokens"),
+        *_bound(seconds or 0, seconds_now or 0, time_factor, _TIME_SLACK, "seconds"),
+        *_bound(tokens or 0, tokens_now or 0, token_factor, _TOKEN_SLACK, "tokens"),
     ]
 
 
@@ -180,28 +205,74 @@ def _bound(
         yield f"{unit}: {now:.6g}, more than the limit of {limit:.6g} (recorded {recorded:.6g})"
 
 
-def _age(golden: Golden, max_days: float | None, now: datetime | None) -> Iterator[str]:
-    if max_days is None:
-        return
-    try:
-        recorded = datetime.fromisoformat(str(golden.get("recorded_at")))
-    except ValueError:
-        yield "age: recorded_at is not a date; record it again"
-        return
-    recorded = recorded if recorded.tzinfo else recorded.replace(tzinfo=UTC)
-    days = ((now or datetime.now(UTC)) - recorded).total_seconds() / 86400
-    if days > max_days:
-        yield f"age: recorded {days:.0f} days ago, more than {max_days:g}; record it again"
-
-
-def _seconds(output: Mapping[str, Any]) -> float:
-    return float(output.get("execution_metadata", {}).get("total_execution_time") or 0)
-
-
-def _tokens(output: Mapping[str, Any]) -> float:
-    usage = output.get("execution_metadata", {}).get("token_usage") or {}
-    return float(usage.get("total_tokens") or 0)
-
-
 def _arrows(names: list[str]) -> str:
     return " → ".join(names) or "none"
+
+
+def difference(label: str, recorded: object, now: object) -> str:
+    """Such as ``result.rows[2].name: recorded "a", now "b"``, for values that are not the same."""
+    values = [parsed(it) if isinstance(it, str) else None for it in (recorded, now)]
+    if {type(it) for it in values} in ({dict}, {list}):  # two texts that are JSON
+        recorded, now = values
+    if isinstance(recorded, Mapping) and isinstance(now, Mapping):
+        for key in {**recorded, **now}:
+            if key not in now:
+                return f"{label}.{key}: recorded {_short(recorded[key])}, now missing"
+            if key not in recorded:
+                return f"{label}.{key}: not there when recorded, now {_short(now[key])}"
+            if not same(recorded[key], now[key]):
+                return difference(f"{label}.{key}", recorded[key], now[key])
+    if isinstance(recorded, list) and isinstance(now, list):
+        for number, (before, after) in enumerate(zip(recorded, now, strict=False)):
+            if not same(before, after):
+                return difference(f"{label}[{number}]", before, after)
+        if len(recorded) != len(now):
+            was, is_now = (counted(len(it), "item") for it in (recorded, now))
+            return f"{label}: recorded {was}, now {is_now}"
+    start = 0
+    if isinstance(recorded, str) and isinstance(now, str):
+        pairs = enumerate(zip(recorded, now, strict=False))
+        shared = min(len(recorded), len(now))
+        at = next((number for number, (before, after) in pairs if before != after), shared)
+        start = at - _BEFORE if at > _SHOWN - _BEFORE else 0
+    return f"{label}: recorded {_short(recorded, start)}, now {_short(now, start)}"
+
+
+def _short(value: object, start: int = 0) -> str:
+    if start and isinstance(value, str):
+        value = f"…{value[start:]}"
+    return one_line(json.dumps(value, ensure_ascii=False, default=str), _SHOWN)
+
+
+def provider_drift(golden: Mapping[str, Any]) -> list[str]:
+    """List each unexpected or missing field in the recorded replies of a known provider."""
+    golden = as_golden(golden)
+    provider = str(golden.get("input", {}).get("provider", "")).strip().lower()
+    replies = [
+        entry.get("response")
+        for entry in golden.get("provider_responses") or ()
+        if 200 <= entry.get("status", 200) < 300 and not entry.get("error")
+    ]
+    found: list[str] = []
+    for reply in replies:
+        on_responses = isinstance(reply, Mapping) and is_response(reply)
+        found += _surprises(reply, FIELDS.get("responses" if on_responses else provider, {}), "")
+    return [f"provider drift: {line}" for line in dict.fromkeys(found)]
+
+
+def _surprises(
+    value: object, fields: Mapping[str, Mapping[str, list[str]]], where: str
+) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _surprises(item, fields, f"{where}[]")
+    elif where in fields and isinstance(value, Mapping):
+        dot = f"{where}." if where else ""
+        needed = set(fields[where].get("needed", ()))
+        known = {name for names in fields[where].values() for name in names}
+        yield from (f"{dot}{name} is not known" for name in sorted(value.keys() - known))
+        yield from (f"{dot}{name} is missing" for name in sorted(needed - value.keys()))
+        for name in value:
+            yield from _surprises(value[name], fields, f"{dot}{name}")
+    elif value is not None and {where, f"{where}[]"} & fields.keys():
+        yield f"{where or 'the reply'} does not have the known form"

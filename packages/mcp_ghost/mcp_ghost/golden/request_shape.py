@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from mcp_ghost.golden.difference import difference
+from mcp_ghost.golden.comparison import difference
 from mcp_ghost.golden.scrub import same
 from mcp_ghost.providers.common import at, dicts_in
 from mcp_ghost.results import JSONObject, as_text

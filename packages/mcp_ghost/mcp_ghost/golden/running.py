@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -75,6 +76,11 @@ async def record_golden(
     where = endpoint.where
     if transport is None:  # a missing key is an error here, not a refusal to be recorded
         get_llm_client(arguments["provider"], arguments.get("api_key"), base_url=base_url)
+    form: dict[str, Any] = {}
+    if not isinstance(output := arguments.get("output"), Mapping | None):
+        from pydantic import TypeAdapter  # few want a form, and pydantic has to be ready for it
+
+        form = {"output": TypeAdapter(output).json_schema()}
     recording = RecordingTransport(transport)
     recorded: Recorded = {}
     make_server = partial(RecordingServer, recorded)
@@ -93,12 +99,9 @@ async def record_golden(
             # Without the port that a local server happened to get.
             "base_url": re.sub(r":\d+(?=/|$)", "", where) if endpoint.is_loopback else where,
             **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
-            **_form_of(arguments.get("output")),
+            **form,
         },
-        provider_responses=[
-            {**exchange, "token_usage": _token_usage(arguments["provider"], exchange)}
-            for exchange in _whole(arguments["provider"], recording.exchanges)
-        ],
+        provider_responses=[*_read(arguments["provider"], recording.exchanges)],
         servers=recorded,
         recorded_from=recorded_from
         or ("protocol server" if endpoint.is_loopback else "live provider"),
@@ -152,41 +155,23 @@ async def replay_golden(
     return Replayed(result, replies.drift)
 
 
-def _form_of(output: Any) -> dict[str, Any]:  # noqa: ANN401  any type
-    """The form of the answer as a JSON schema, whatever type it was given as."""
-    if output is None or isinstance(output, Mapping):
-        return {}
-    from pydantic import TypeAdapter
-
-    return {"output": TypeAdapter(output).json_schema()}
-
-
 def _base_url(arguments: Mapping[str, Any]) -> str:
     """Stated explicitly, so that a replay does not depend on the environment it runs in."""
     provider = get_provider(arguments["provider"])
     return base_url_of(provider, arguments.get("base_url"), arguments.get("api_key"))
 
 
-def _whole(provider: str, exchanges: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """``exchanges`` with replies that came piece by piece as they would have come at once."""
+def _read(provider: str, exchanges: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """``exchanges`` with what they took, and replies that came piece by piece as a whole."""
     known = get_provider(provider)
     for exchange in exchanges:
-        said = exchange.get("response")
-        if not (isinstance(said, str) and is_stream(said) and isinstance(known, StreamingProvider)):
-            yield exchange
-            continue
-        assembler = known.assembler()
-        for piece in EventReader().feed(f"{said}\n\n".encode(errors="replace")):
-            [*assembler.add(piece)]  # what it says is of no interest any longer
-        yield {**exchange, "response": assembler.body()}
-
-
-def _token_usage(provider: str, exchange: Mapping[str, Any]) -> dict[str, int] | None:
-    """What the reply says it used, in our terms."""
-    body = exchange.get("response")
-    if not isinstance(body, Mapping) or exchange.get("status") != 200:
-        return None
-    try:
-        return get_provider(provider).decode(body, ToolNames([]), model="").usage
-    except LLMError:
-        return None
+        said, usage = exchange.get("response"), None
+        if isinstance(said, str) and is_stream(said) and isinstance(known, StreamingProvider):
+            assembler = known.assembler()
+            for piece in EventReader().feed(f"{said}\n\n".encode(errors="replace")):
+                [*assembler.add(piece)]  # what it says is of no interest any longer
+            exchange["response"] = said = assembler.body()
+        if isinstance(said, Mapping) and exchange.get("status") == 200:
+            with suppress(LLMError):
+                usage = known.decode(said, ToolNames([]), model="").usage
+        yield {**exchange, "token_usage": usage}

@@ -9,6 +9,7 @@ One object serves one run. Headers are not recorded: they hold keys, and nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -44,31 +45,24 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
             "path": request.url.path,
             "request": _json(await request.aread()),
         }
+        self._inner = self._inner or network_transport(Endpoint(str(request.url)))
         try:
-            response = await self._whole(request)
+            async with aclosing(await self._inner.handle_async_request(request)) as response:
+                content = await response.aread()
         except httpx2.TransportError as error:
             self.exchanges.append({**exchange, "error": [type(error).__name__, str(error)]})
             raise
-        said = {"status": response.status_code, "response": _json(response.content)}
+        said = {"status": response.status_code, "response": _json(content)}
         self.exchanges.append({**exchange, **said})
         self._iteration += response.is_success
-        return response
+        # It is read and decoded.
+        headers = [it for it in response.headers.multi_items() if it[0] not in _OF_THE_TRANSFER]
+        return httpx2.Response(response.status_code, headers=headers, content=content)
 
     async def aclose(self) -> None:
         """Close the connections."""
         if self._inner is not None:
             await self._inner.aclose()
-
-    async def _whole(self, request: httpx2.Request) -> httpx2.Response:
-        """The response, read and decoded."""
-        self._inner = self._inner or network_transport(Endpoint(str(request.url)))
-        response = await self._inner.handle_async_request(request)
-        try:
-            content = await response.aread()
-        finally:
-            await response.aclose()
-        headers = [it for it in response.headers.multi_items() if it[0] not in _OF_THE_TRANSFER]
-        return httpx2.Response(response.status_code, headers=headers, content=content)
 
 
 class ReplayTransport(httpx2.AsyncBaseTransport):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from pydantic import TypeAdapter
 
-from mcp_ghost.golden.drift import FIELDS
+from mcp_ghost.golden.comparison import FIELDS
 from mcp_ghost.providers.common import tool_names
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
