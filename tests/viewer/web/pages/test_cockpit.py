@@ -167,10 +167,12 @@ def test_what_the_model_thinks_comes_word_by_word_and_nothing_chatters(
         gate.open()
         expect(thought).to_have_text(re.compile(r"Line 1( says)?( so\.)?"))
         loud = page.locator("[aria-live], [role=status], [role=alert], [role=log]")
+        loud = loud.filter(visible=True)
         assert not any(" s" in text or "Line" in text for text in loud.all_inner_texts())
         overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(overflow) == 0
         expect(state(page)).to_have_text("Ended: Turn limit")
+        page.get_by_text("Turn limit. Next steps").click()
         copies = page.locator(".next").get_by_role("button", name="Copy")
         expect(copies).to_have_count(4)
         names = copies.evaluate_all("all => all.map((it) => it.getAttribute('aria-label'))")
