@@ -16,7 +16,6 @@ from mcp_ghost.loop import LoopEnd, LoopResult, names_of, run_loop
 from mcp_ghost.messages import (
     LLMResponse,
     Message,
-    ToolSchema,
     assistant_message,
     text_in,
     tool_message,
@@ -100,7 +99,7 @@ class Operation:
             Tracing(settings, conversation, account),
             self._standing.ledger,
         )
-        self._asking = Asking(self._run)
+        self._ask_model = Asking(self._run).complete
 
     async def run(self) -> GhostResult:
         """Run everything; whatever goes wrong is in the result."""
@@ -239,7 +238,7 @@ class Operation:
         if loop.end is LoopEnd.FAILED_CALL:
             return _Ending(None, "a tool call failed, and backtracking is off")
         if loop.end is LoopEnd.EMPTY_REPLY:
-            self._was_empty(loop.response, "asked for an answer without tools")
+            self._failed(_empty(loop.response), "asked for an answer without tools")
             return await self._answer_without_tools("the model's last reply was empty")
         limit = self._settings["max_iterations"]
         return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
@@ -270,7 +269,7 @@ class Operation:
             await self._events.emit("tools_changed", server=server, tools=tools)
         offered = self._conversation.offered()
         try:
-            return await self._complete(messages, iteration, offered)
+            return await self._ask_model(messages, iteration, offered)
         except LLMMalformedCallError as error:
             told = "asked the model to make the call again"
             self._account.failed(self._settings["provider"], error, told)
@@ -286,32 +285,29 @@ class Operation:
         """The last chance; a model that still gives no answer has none."""
         text = prompts.LAST_ANSWER.format(why=f"{why[:1].upper()}{why[1:]}.")
         self._messages.append({"role": "user", "content": text})
-        response = await self._complete(self._messages, self._account.replies + 1, [])
+        response = await self._ask_model(self._messages, self._account.replies + 1, [])
         if not response.tool_calls and (response.content or "").strip():
             return await self._answered(response, why, was_held=True)
         self._append(response)
         if not response.tool_calls:
-            self._was_empty(response)
+            self._failed(_empty(response))
         return _Ending(None, why)
 
-    def _was_empty(self, response: LLMResponse, recovery: str | None = None) -> None:
-        error = LLMError(f"the model's reply was empty ({_finish(response)})")
-        self._account.failed(self._settings["provider"], error, recovery)
+    def _failed(self, words: str, recovery: str | None = None) -> _Ending:
+        """Note a reply that is of no use, and how the run ends if it ends there."""
+        self._account.failed(self._settings["provider"], words, recovery)
+        return _Ending(None, words)
 
     async def _answered(self, response: LLMResponse, why: str = "", *, was_held: bool) -> _Ending:
         """``was_held``: whether the provider was to see to the form."""
         if is_spoken_call(response.content or "", names_of(self._conversation.known_tools)):
             self._append(response)
-            error = LLMError("the model wrote a tool call as text, so nothing was called")
-            self._account.failed(self._settings["provider"], error)
-            return _Ending(None, str(error))
+            return self._failed("the model wrote a tool call as text, so nothing was called")
         if response.finish_reason == "content_filter":
             # Anthropic: what was written until then is no answer, and to be thrown away,
             # https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
             self._append(response)
-            error = LLMError(f"the answer was refused or filtered ({_finish(response)})")
-            self._account.failed(self._settings["provider"], error)
-            return _Ending(None, str(error))
+            return self._failed(f"the answer was refused or filtered ({_finish(response)})")
         if (form := self._conversation.wanted) is not None:
             return await self._in_form(response, form, why, was_held=was_held)
         return _Ending(self._said_last(response), why)
@@ -326,8 +322,7 @@ class Operation:
         """The answer, added to the conversation."""
         self._append(response)
         if was_cut_off(response):
-            error = LLMError(f"the answer was cut off ({_finish(response)})")
-            self._account.failed(self._settings["provider"], error)
+            self._failed(f"the answer was cut off ({_finish(response)})")
         return (response.content or "").strip()
 
     async def _in_form(
@@ -349,17 +344,12 @@ class Operation:
                 break
             text = texts.pop(0).format(problem=problem)
             self._messages.append({"role": "user", "content": text})
-            response = await self._complete(self._messages, self._account.replies + 1, [])
-        failure = LLMError(f"the answer does not have the form that was asked for: {problem}")
-        self._account.failed(self._settings["provider"], failure)
-        return _Ending(None, str(failure))
+            response = await self._ask_model(self._messages, self._account.replies + 1, [])
+        return self._failed(f"the answer does not have the form that was asked for: {problem}")
 
-    async def _complete(
-        self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
-    ) -> LLMResponse:
-        response = await self._asking.complete(messages, iteration, tools)
-        self._standing.finish_reason = response.finish_reason
-        return response
+
+def _empty(response: LLMResponse) -> str:
+    return f"the model's reply was empty ({_finish(response)})"
 
 
 def _finish(response: LLMResponse) -> str:

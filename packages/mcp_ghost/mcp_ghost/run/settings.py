@@ -5,6 +5,7 @@ Their meanings are in the docstring of :func:`mcp_ghost.ghost.mcp_ghost`.
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
@@ -21,41 +22,30 @@ if TYPE_CHECKING:
     from mcp_ghost.servers.protocol.elicitation import Elicit
 
 
+@dataclass(frozen=True)
 class Option:
-    """What an option must be, in words and as a check, and its default.
+    """What an option must be, in words and as a check, and its default."""
 
-    Args:
-        wanted: What follows "must be" in the error.
-        default: The value if the option is not given.
-        check: Takes the place of the type, for types that pydantic does not know.
-        bounds: Those of ``pydantic.Field``.
-    """
-
-    def __init__(
-        self,
-        wanted: str,
-        default: object = None,
-        *,
-        check: Callable[[Any], bool] | None = None,
-        **bounds: Any,  # noqa: ANN401
-    ) -> None:
-        self.wanted = wanted
-        self.default = default
-        self._check = check
-        self._bounds = bounds
+    wanted: str
+    """What follows "must be" in the error."""
+    default: object = None
+    check: Callable[[Any], bool] | None = None
+    """Takes the place of the type, for types that pydantic does not know."""
+    above: float | None = None
+    least: float | None = None
 
     def as_checked(self, declared: object) -> object:
         """The type that pydantic is to check, for an option ``declared`` as that type."""
         from pydantic import AfterValidator, Field
 
-        if self._check is None:
-            return Annotated[declared, Field(**self._bounds)]
+        if self.check is None:
+            return Annotated[declared, Field(gt=self.above, ge=self.least)]
         return Annotated[Any, AfterValidator(self._accepted)]
 
     def _accepted(self, value: object) -> object:
-        if self._check is None or self._check(value):
-            return value
-        raise ValueError(self.wanted)
+        if self.check and not self.check(value):
+            raise ValueError(self.wanted)
+        return value
 
 
 def _is_json(value: object) -> bool:
@@ -98,8 +88,8 @@ def _function(form: str) -> Option:
     return Option(f"a {form}", check=lambda value: value is None or callable(value))
 
 
-_number = partial(Option, "a number above 0", gt=0)
-_whole = partial(Option, "a whole number of at least 1", ge=1)
+_number = partial(Option, "a number above 0", above=0)
+_whole = partial(Option, "a whole number of at least 1", least=1)
 _text = partial(Option, "a string")
 _switch = partial(Option, "True or False", False)
 _patterns = partial(Option, "a list of names or patterns such as ['files.*']", check=_are_texts)
@@ -123,7 +113,7 @@ class OtherOptions(TypedDict, total=False):
     cost_budget: Annotated[float | None, _number()]
     max_tokens: Annotated[None, Option("None")]
     reply_tokens: Annotated[int | None, _whole()]
-    temperature: Annotated[float | None, Option("a number of 0 or more", ge=0)]
+    temperature: Annotated[float | None, Option("a number of 0 or more", least=0)]
     reasoning_effort: Annotated[
         str | None, Option(", ".join(_EFFORTS), check=lambda it: it in (None, *_EFFORTS))
     ]

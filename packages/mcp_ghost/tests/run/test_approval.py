@@ -292,6 +292,23 @@ def test_what_is_no_state_is_refused(bank: Bank, state: Any) -> None:  # noqa: A
 
 
 @pytest.mark.parametrize(
+    ("part", "damaged"),
+    [
+        ("messages", ["Pay."]),
+        ("calls", {"outcomes": []}),
+        ("account", {}),
+        ("memory", None),
+        ("pending", [{}]),
+    ],
+)
+def test_a_damaged_state_is_refused(bank: Bank, part: str, damaged: object) -> None:
+    result = paused(bank)
+    state = {**result["state"], part: damaged}
+    with pytest.raises(ValueError, match="The state cannot be read: "):
+        gone_on({"state": state}, {}, [], {"bank": bank.trusted}, pause=True)
+
+
+@pytest.mark.parametrize(
     ("options", "why"),
     [
         ({"approve": 1}, "approve must be"),

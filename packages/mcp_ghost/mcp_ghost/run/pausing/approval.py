@@ -110,14 +110,13 @@ class Approved(Wrapper):
 
 
 def checked_decisions(
-    decisions: Mapping[str, Any], pending: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """``decisions``, by the ids of ``pending``.
+    decisions: Mapping[str, Any], waiting: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """``decisions``, by the ids of what is ``waiting`` for them.
 
     Raises:
         ValueError: One of them is for something else, or of the wrong type.
     """
-    waiting = {entry["id"]: entry for entry in pending}
     for key, decision in decisions.items():
         if key not in waiting:
             known = ", ".join(waiting) or "none"
@@ -126,4 +125,4 @@ def checked_decisions(
             raise ValueError(f"decisions: '{key}' must be True, False or a reason why not.")
         if waiting[key]["kind"] == "question" and not isinstance(decision, Mapping | None):
             raise ValueError(f"decisions: '{key}' must be a dict of answers, or None to decline.")
-    return dict(decisions)
+    return decisions

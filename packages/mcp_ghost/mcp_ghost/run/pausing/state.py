@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall
-from mcp_ghost.run.conversation import Conversation
+from mcp_ghost.run.conversation import Conversation, checked_messages
 from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.pausing.approval import checked_decisions
 from mcp_ghost.run.pausing.ledger import Ledger
@@ -66,9 +66,11 @@ class State:
                 "state must be what a paused result has under 'state', or the path of a checkpoint."
             )
         try:
-            return cls(**json.loads(json.dumps(kept)))
-        except TypeError as error:
+            state = cls(**json.loads(json.dumps(kept)))
+            checked_messages(state.messages)
+        except (TypeError, ValueError) as error:
             raise ValueError(f"The state cannot be read: {error}") from error
+        return state
 
     @property
     def latest_reply(self) -> LLMResponse | None:
@@ -106,45 +108,46 @@ class Standing:
         account: Account,
         checkpoint: str | Path | None,
     ) -> None:
-        self.finish_reason: str | None = None
-        """Of the latest reply."""
         self.ledger = Ledger(self.keep, account.clean)
         self._user_prompt = user_prompt
-        self._messages = conversation.messages
-        self._memory = conversation.memory
+        self._conversation = conversation
         self._account = account
-        self._questions = conversation.questions
         self._checkpoint = Path(checkpoint) if checkpoint else None
-        self._questions.begin([])
+        conversation.questions.begin([])
 
     def restore(self, state: State, decisions: Mapping[str, Any]) -> None:
         """Go on from ``state``, with what was decided meanwhile.
 
         Raises:
-            ValueError: A decision does not fit what was pending.
+            ValueError: The state is damaged, or a decision does not fit what was pending.
         """
-        decided = checked_decisions(decisions, state.pending)
-        self.finish_reason = state.finish_reason
-        self._memory.restore(state.memory)
-        self._account.restore(state.account)
-        self.ledger.restore(state.calls)
-        self._questions.begin(state.answers)
-        for entry in state.pending:
-            if entry["id"] in decided and entry["kind"] == "question":
-                self._questions.answer(entry, decided[entry["id"]])
-            elif entry["id"] in decided:
-                self.ledger.decide(entry, decided[entry["id"]])
+        questions = self._conversation.questions
+        try:
+            pending = {entry["id"]: entry for entry in state.pending}
+            self._conversation.memory.restore(state.memory)
+            self._account.restore(state.account)
+            self._account.finish_reason = state.finish_reason
+            self.ledger.restore(state.calls)
+            questions.begin(state.answers)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            name = type(error).__name__
+            raise ValueError(f"The state cannot be read: {name}: {error}") from error
+        for key, said in checked_decisions(decisions, pending).items():
+            if pending[key]["kind"] == "question":
+                questions.answer(pending[key], said)
+            else:
+                self.ledger.decide(pending[key], said)
 
     def state(self, pending: Sequence[dict[str, Any]] = ()) -> State:
         """As plain values; ``pending`` is what the run waits for."""
         return State(
             user_prompt=self._user_prompt,
-            messages=[it for it in self._messages if it["role"] != "system"],
-            finish_reason=self.finish_reason,
+            messages=[it for it in self._conversation.messages if it["role"] != "system"],
+            finish_reason=self._account.finish_reason,
             calls=self.ledger.to_dict(),
-            answers=self._questions.answers,
+            answers=self._conversation.questions.answers,
             account=self._account.to_dict(),
-            memory=self._memory.to_dict(),
+            memory=self._conversation.memory.to_dict(),
             pending=[*pending],
         )
 

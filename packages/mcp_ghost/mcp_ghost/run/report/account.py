@@ -150,6 +150,8 @@ class Account:
 
     redactor: Redactor = field(default_factory=Redactor, repr=False)
     replies: int = 0
+    finish_reason: str | None = None
+    """Of the latest reply."""
     backtracks: int = 0
     tools_discovered: int = 0
     servers: list[ServerRecord] = field(default_factory=list)
@@ -171,6 +173,7 @@ class Account:
     def replied(self, response: LLMResponse) -> None:
         """Count a reply and what the provider says it used."""
         self.replies += 1
+        self.finish_reason = response.finish_reason
         self.paid(response)
 
     def paid(self, response: LLMResponse) -> None:
