@@ -9,7 +9,6 @@ import asyncio
 import copy
 import inspect
 import re
-import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from functools import wraps
@@ -294,7 +293,8 @@ class Ghost:
         self._settings = checked(arguments)
         self._conversation = Conversation(self._settings, checked_messages(messages))
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._latest_stream: tuple[weakref.ref[Any], asyncio.Task[GhostResult]] | None = None
+        self._left: asyncio.Task[GhostResult] | None = None
+        """The request of the latest stream that was left early."""
         self._is_busy = False
 
     async def __aenter__(self) -> Self:
@@ -341,7 +341,7 @@ class Ghost:
         request = f"{request}\n\n{of_form(form.schema)}"
         return await self._operate(request, self._settings, form=form)
 
-    def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
+    async def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
         """Do ``user_prompt``, and yield events: each step, and what the model says as it arrives.
 
         The last one, "run_end", has the result under ``result``. Leaving the loop early ends the
@@ -351,10 +351,29 @@ class Ghost:
             ValueError: The request is empty.
             RuntimeError: Another request is under way, or this is outside of ``async with``.
         """
-        reader: list[weakref.ref[AsyncGenerator[dict[str, Any], None]]] = []
-        stream = self._stream(user_prompt, reader)
-        reader.append(weakref.ref(stream))
-        return stream
+        _checked_prompt(user_prompt)
+        events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+
+        def on_event(event: dict[str, Any]) -> object:
+            if event["type"] != "run_end":
+                events.put_nowait(event)
+            known = self._settings["on_event"]
+            return None if known is None else known(event)
+
+        settings: Settings = {**self._settings, "stream": True, "on_event": on_event}
+        request = asyncio.create_task(self._operate(user_prompt, settings))
+        request.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            result = (await request).to_dict()
+        finally:
+            if not request.done():
+                self._left = request
+                request.cancel()
+                await asyncio.wait([request])
+        end = {"success": result["success"], "summary": result["summary"]}
+        yield {"type": "run_end", **end, "result": result}
 
     async def events(self, user_prompt: str) -> AsyncGenerator[Event, None]:
         """Do ``user_prompt``, and yield what ``stream`` does as the types of ``mcp_ghost.events``.
@@ -368,35 +387,6 @@ class Ghost:
         async with aclosing(self.stream(user_prompt)) as stream:
             async for told in stream:
                 yield event_of(told)
-
-    async def _stream(
-        self, user_prompt: str, reader: Sequence[weakref.ref[Any]]
-    ) -> AsyncGenerator[dict[str, Any], None]:
-        """``reader`` refers to the generator itself, which alone knows when it is left."""
-        _checked_prompt(user_prompt)
-        events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-
-        def on_event(event: dict[str, Any]) -> object:
-            if event["type"] != "run_end":
-                events.put_nowait(event)
-            known = self._settings["on_event"]
-            return None if known is None else known(event)
-
-        settings: Settings = {**self._settings, "stream": True, "on_event": on_event}
-        request = asyncio.create_task(self._operate(user_prompt, settings))
-        request.add_done_callback(lambda _: events.put_nowait(None))
-        if not self._is_busy:
-            self._latest_stream = (reader[0], request)
-        try:
-            while (event := await events.get()) is not None:
-                yield event
-            result = (await request).to_dict()
-        finally:
-            if not request.done():
-                request.cancel()
-                await asyncio.wait([request])
-        end = {"success": result["success"], "summary": result["summary"]}
-        yield {"type": "run_end", **end, "result": result}
 
     async def resume(
         self, state: Mapping[str, Any] | str | Path, decisions: Mapping[str, Any] | None = None
@@ -427,11 +417,11 @@ class Ghost:
             raise RuntimeError("Run requests inside 'async with Ghost(...) as ghost:'.")
         if self._loop is not asyncio.get_running_loop():
             raise RuntimeError("This Ghost was entered in another event loop; run requests there.")
-        if self._latest_stream is not None and self._latest_stream[0]() is None:
-            # A stream that nobody reads any more; asyncio would end it only a little later.
-            request = self._latest_stream[1]
-            request.cancel()
-            await asyncio.wait([request])
+        if self._is_busy:
+            for _ in range(2):  # in which asyncio begins to end a stream that nobody reads any more
+                await asyncio.sleep(0)
+            if self._left is not None:
+                await asyncio.wait([self._left])
         if self._is_busy:
             raise RuntimeError("This Ghost is already running a request; await it first.")
         if state is not None:

@@ -122,7 +122,7 @@ class Calls:
             replace(it, arguments=tools[it.name].fitted(it.arguments)) if it.name in tools else it
             for it in calls_of(response, iteration)
         ]
-        await self._ledger.begin()
+        await self._ledger.keep()
         await self._policy.before(calls)
         told: dict[int, Told] = {}
         lanes: defaultdict[str | None, list[Call]] = defaultdict(list)
@@ -168,7 +168,7 @@ class Calls:
         started = time.perf_counter()
         outcome = call.flaw or self._doubt(call) or await self._made(call)
         if outcome.kind is Kind.QUESTION:
-            self._ledger.dropped(call.id)
+            self._ledger.started.discard(call.id)  # it is made again later
             return None
         outcome = replace(outcome, seconds=time.perf_counter() - started)
         if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):

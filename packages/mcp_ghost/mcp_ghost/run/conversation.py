@@ -17,9 +17,9 @@ from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
 from mcp_ghost.run.memory import Compaction, limit_of
 from mcp_ghost.run.pausing.questions import Questions
+from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.search import ToolSearch
 from mcp_ghost.run.settings import Settings
-from mcp_ghost.servers.session import OnProgress
 from mcp_ghost.toolset import MAY_HAVE_ACTED
 from mcp_ghost.toolsets.server import Leaf, Server
 from mcp_ghost.toolsets.union import Toolbox, unused
@@ -86,8 +86,8 @@ class Conversation:
         """Definitions of tools that a person has allowed for good."""
         self.questions = Questions()
         """Those that servers ask while a run that may pause goes on."""
-        self.on_progress: OnProgress | None = None
-        """Told of calls under way: by the run that made them."""
+        self.events: Events | None = None
+        """Those of the latest run."""
         self._settings = settings
         self._configured = servers
         self._make_server = make_server or Server
@@ -200,8 +200,9 @@ class Conversation:
     async def _progressed(
         self, tool: str, progress: float, total: float | None, message: str | None
     ) -> None:
-        if self.on_progress is not None:
-            await self.on_progress(tool, progress, total, message)
+        if self.events is not None:
+            told = {"progress": progress, "total": total, "message": message}
+            await self.events.emit("tool_progress", tool_name=tool, **told)
 
 
 def _marked(role: str, text: str) -> Message:

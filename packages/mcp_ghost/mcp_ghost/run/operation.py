@@ -32,7 +32,7 @@ from mcp_ghost.run.pausing.approval import Approved
 from mcp_ghost.run.pausing.ledger import PausedError
 from mcp_ghost.run.pausing.questions import Interruptible
 from mcp_ghost.run.pausing.state import Standing, State
-from mcp_ghost.run.recovery import Bounded, Broken, Noted, Reported, Restarting, Unrepeated
+from mcp_ghost.run.recovery import Bounded, Broken, Reported, Restarting, Unrepeated
 from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import Account, GhostResult, ServerRecord, history
 from mcp_ghost.run.report.dependencies import with_dependencies
@@ -139,7 +139,7 @@ class Operation:
     async def _operate(self) -> _Ending:
         """Converse with everything open; leave nothing open afterwards."""
         conversation, client = self._conversation, self._conversation.client
-        conversation.on_progress = self._progressed
+        conversation.events = self._events
         is_first = not conversation.is_open
         try:
             async with AsyncExitStack() as stack:
@@ -248,7 +248,7 @@ class Operation:
         toolset: Toolset = Searching(conversation.toolbox, conversation.search)
         if settings["pause"]:
             toolset = Interruptible(toolset, conversation.questions)
-        for wrapper in (Bounded, Reported, Restarting, Broken, Unrepeated, Noted):
+        for wrapper in (Bounded, Reported, Restarting, Broken, Unrepeated):
             toolset = wrapper(toolset, run)
         approved = Approved(
             toolset,
@@ -274,12 +274,6 @@ class Operation:
             told = "asked the model to make the call again"
             self._account.failed(self._settings["provider"], error, told)
             raise
-
-    async def _progressed(
-        self, tool: str, progress: float, total: float | None, message: str | None
-    ) -> None:
-        told = {"progress": progress, "total": total, "message": message}
-        await self._events.emit("tool_progress", tool_name=tool, **told)
 
     async def _answer_without_tools(self, why: str) -> _Ending:
         """The last chance; a model that still gives no answer has none."""

@@ -26,11 +26,12 @@ class RunWrapper(Wrapper):
 
 
 class Bounded(RunWrapper):
-    """Cuts calls off where the deadline of the run passes."""
+    """Notes in the ledger that a call goes out, and cuts it off at the deadline of the run."""
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
         try:
+            await self._run.ledger.going_out(call.id)
             async with self._run.deadline.bound():
                 return await self.inner.call(call)
         except RunStoppedError as error:
@@ -168,15 +169,3 @@ class Unrepeated(RunWrapper):
             again = times + 1 if times and result == known else 1
             self._seen[key] = (result, again, call.iteration)
         return outcome
-
-
-class Noted(RunWrapper):
-    """Writes in the ledger that a call goes out."""
-
-    async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
-        try:
-            await self._run.ledger.going_out(call.id)
-        except RunStoppedError as error:
-            return Outcome.without_result(Kind.STOPPED, str(error))
-        return await self.inner.call(call)

@@ -87,10 +87,6 @@ class Ledger:
         said: Decision | None = kept["said"] if fits(kept.get("seal"), *about) else None
         return said
 
-    async def begin(self) -> None:
-        """A reply with calls is there."""
-        await self.keep()
-
     async def going_out(self, call_id: str) -> None:
         """A call is about to be made."""
         self.started.add(call_id)
@@ -101,10 +97,6 @@ class Ledger:
         self.outcomes[call_id] = told
         await self.keep()
         return told
-
-    def dropped(self, call_id: str) -> None:
-        """A call was given up, to be made again later."""
-        self.started.discard(call_id)
 
     def end(self) -> None:
         """All calls of the reply are answered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mcp_ghost.run.pausing.ledger import fits, seal
@@ -25,8 +25,9 @@ class Questions:
         """Known ones: {"server", "message", "schema", "answer", "seal"}."""
         self.pending: list[dict[str, Any]] = []
         """Those without an answer: {"id", "kind", "server", "message", "schema"}."""
-        self._under_way: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
-        self._dropped: set[asyncio.Task[Any]] = set()
+        self.under_way: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
+        """By server."""
+        self.dropped: set[asyncio.Task[Any]] = set()
 
     def begin(self, answers: list[dict[str, Any]]) -> None:
         """A run begins, with what is known."""
@@ -53,29 +54,13 @@ class Questions:
                 return answer
         number = f"question_{len(self.pending) + 1}"
         self.pending.append({"id": number, "kind": "question", **asked})
-        dropped = [*self._under_way[server]]
-        self._dropped |= {*dropped}
+        dropped = [*self.under_way[server]]
+        self.dropped |= {*dropped}
         for task in dropped:
             task.cancel()
         if dropped:
             await asyncio.wait(dropped)  # the server hears of that before it hears that we cancel
         raise LaterError
-
-    async def during(self, server: str, call: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """The outcome of ``call`` on ``server``, or that this asked something meanwhile."""
-        task = asyncio.ensure_future(call)
-        self._under_way[server].add(task)
-        try:
-            return await task
-        except asyncio.CancelledError:
-            if task in self._dropped:
-                reason = "its server asks something"
-                return Outcome.without_result(Kind.QUESTION, reason)
-            task.cancel()
-            raise
-        finally:
-            self._under_way[server].discard(task)
-            self._dropped.discard(task)
 
 
 class Interruptible(Wrapper):
@@ -87,6 +72,17 @@ class Interruptible(Wrapper):
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
-        tool = self.tools.get(call.name)
-        made = self.inner.call(call)
-        return await self._questions.during(tool.server if tool else "", made)
+        tool, dropped = self.tools.get(call.name), self._questions.dropped
+        under_way = self._questions.under_way[tool.server if tool else ""]
+        task = asyncio.create_task(self.inner.call(call))
+        under_way.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if task in dropped:
+                return Outcome.without_result(Kind.QUESTION, "its server asks something")
+            task.cancel()
+            raise
+        finally:
+            under_way.discard(task)
+            dropped.discard(task)
