@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from mcp_ghost.run.report.account import ToolRecord
+from mcp_ghost.results import JSON
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,17 @@ class ToolProgress:
 
 
 @dataclass(frozen=True)
-class ToolResult(ToolRecord):
-    pass
+class ToolResult:
+    iteration: int
+    tool_name: str
+    arguments: dict[str, Any]
+    success: bool
+    result: JSON
+    error: str | None
+    execution_time: float
+    reasoning: str
+    retry_attempt: int
+    depends_on: list[int]
 
 
 @dataclass(frozen=True)

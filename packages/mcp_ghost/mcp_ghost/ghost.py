@@ -168,16 +168,16 @@ async def mcp_ghost(
 
 
 async def run(
-    *args: Any,  # noqa: ANN401
+    *,
     make_server: Callable[..., Leaf] | None = None,
-    **kwargs: Any,  # noqa: ANN401
+    **given: Any,  # noqa: ANN401
 ) -> GhostResult:
     """Run ``mcp_ghost()``; ``make_server`` makes what stands for each server, as in recordings."""
     from mcp_ghost.run.conversation import Conversation
     from mcp_ghost.run.operation import Operation
 
     _running_loop()
-    arguments = _complete(*args, **kwargs)
+    arguments = _complete(given)
     user_prompt = _checked_prompt(arguments.pop("user_prompt"))
     settings = checked(arguments)
     conversation = Conversation(settings, make_server=make_server)
@@ -207,7 +207,6 @@ async def run_ghost(
 
 _SIGNATURE = inspect.signature(mcp_ghost)
 _DEFAULTS = {name: it.default for name, it in _SIGNATURE.parameters.items()}
-_POSITIONAL = [name for name, it in _SIGNATURE.parameters.items() if it.kind is not it.KEYWORD_ONLY]
 run_ghost.__signature__ = _SIGNATURE.replace(return_annotation="GhostResult[T]")  # type: ignore[attr-defined]  # unknown to typeshed
 
 
@@ -237,12 +236,9 @@ mcp_ghost_sync = _sync(mcp_ghost)
 run_sync = _sync(run_ghost)
 
 
-def _complete(*args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-    """The arguments of ``mcp_ghost()`` by name, and the defaults of the others."""
-    given = {**dict(zip(_POSITIONAL, args, strict=False)), **kwargs}
-    is_known = given.keys() <= _DEFAULTS.keys() and "server_config" in given
-    if not is_known or len(given) < len(args) + len(kwargs):
-        _SIGNATURE.bind(*args, **kwargs)  # a TypeError that names what is wrong
+def _complete(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that are ``given`` to ``mcp_ghost()``, and the defaults of the others."""
+    _SIGNATURE.bind(**given)  # a TypeError that names what is wrong
     if "provider" not in given:
         raise TypeError("missing a required argument: 'provider'")
     return {**_DEFAULTS, **given}
@@ -288,7 +284,7 @@ class Ghost:
 
         if "user_prompt" in options:
             raise TypeError("Ghost takes no user_prompt; pass it to run().")
-        arguments = _complete(**options)
+        arguments = _complete(options)
         del arguments["user_prompt"]
         self._settings = checked(arguments)
         self._conversation = Conversation(self._settings, checked_messages(messages))

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from mcp_ghost.loop import Batch, LoopEnd, LoopObserver
@@ -94,22 +94,15 @@ class CallPolicy:
         return json.dumps(result.to_dict(), ensure_ascii=False)
 
 
+@dataclass
 class Calls:
     """Has the calls of replies made by ``toolset``, as ``policy`` says."""
 
-    def __init__(
-        self,
-        toolset: Toolset,
-        policy: CallPolicy | None = None,
-        *,
-        observer: LoopObserver | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        """``ledger`` remembers what became of calls, for a process that goes on with the run."""
-        self._toolset = toolset
-        self._policy = policy or CallPolicy()
-        self._observer = observer or LoopObserver()
-        self._ledger = ledger or Ledger()
+    toolset: Toolset
+    policy: CallPolicy = field(default_factory=CallPolicy)
+    observer: LoopObserver = field(default_factory=LoopObserver, kw_only=True)
+    ledger: Ledger = field(default_factory=Ledger, kw_only=True)
+    """Remembers what became of calls, for a process that goes on with the run."""
 
     async def answer(self, response: LLMResponse, iteration: int) -> Batch:
         """The answers to all calls of ``response``: providers refuse a history that lacks one.
@@ -117,17 +110,17 @@ class Calls:
         Raises:
             PausedError: Somebody has to decide first; what was executed is in the ledger.
         """
-        tools = self._toolset.tools
+        tools = self.toolset.tools
         calls = [
             replace(it, arguments=tools[it.name].fitted(it.arguments)) if it.name in tools else it
             for it in calls_of(response, iteration)
         ]
-        await self._ledger.keep()
-        await self._policy.before(calls)
+        await self.ledger.keep()
+        await self.policy.before(calls)
         told: dict[int, Told] = {}
         lanes: defaultdict[str | None, list[Call]] = defaultdict(list)
         for call in calls:
-            tool = self._toolset.tools.get(call.name) if self._policy.by_server else None
+            tool = self.toolset.tools.get(call.name) if self.policy.by_server else None
             lanes[tool.server if tool else None].append(call)
         if len(lanes) == 1:  # what is raised there leaves as it is
             await self._answer_in_order(calls, told)
@@ -137,15 +130,15 @@ class Calls:
                     group.create_task(self._answer_in_order(lane, told))
         if len(told) < len(calls):
             raise PausedError([])  # the questions know for what
-        self._ledger.end()
+        self.ledger.end()
         in_order = [told[call.position] for call in calls]
         answers = self._messages(calls, in_order)
-        return Batch(answers, self._policy.end if any(it.is_end for it in in_order) else None)
+        return Batch(answers, self.policy.end if any(it.is_end for it in in_order) else None)
 
     async def _answer_in_order(self, lane: Sequence[Call], told: dict[int, Told]) -> None:
         """Add to ``told`` what becomes of each call, by its position in the reply."""
         answered = 0
-        for step in steps(lane, self._is_read_only, self._policy.max_parallel):
+        for step in steps(lane, self._is_read_only, self.policy.max_parallel):
             ended = await asyncio.gather(*(self._answered(call) for call in step))
             answered += len(step)
             known = [it for it in ended if it is not None]
@@ -154,44 +147,44 @@ class Calls:
                 return  # what follows waits, too
             cause = max(known, key=lambda it: (it.stopped is not None, it.is_end))
             if cause.stopped is not None:
-                reason = self._policy.skipped(cause.stopped)
+                reason = self.policy.skipped(cause.stopped)
                 skipped = Told(Kind.SKIPPED, failure(reason))
                 told |= {call.position: skipped for call in lane[answered:]}
-                self._observer.tools_skipped(lane[answered:], reason)
+                self.observer.tools_skipped(lane[answered:], reason)
                 return
 
     async def _answered(self, call: Call) -> Told | None:
         """What the model is told of a call, made now or before a pause; None if it has to wait."""
-        known = self._ledger.outcomes.get(call.id)
+        known = self.ledger.outcomes.get(call.id)
         if known is not None:
             return known
         started = time.perf_counter()
         outcome = call.flaw or self._doubt(call) or await self._made(call)
         if outcome.kind is Kind.QUESTION:
-            self._ledger.started.discard(call.id)  # it is made again later
+            self.ledger.started.discard(call.id)  # it is made again later
             return None
         outcome = replace(outcome, seconds=time.perf_counter() - started)
         if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):
-            self._observer.tool_finished(call, outcome.result, outcome.seconds)
+            self.observer.tool_finished(call, outcome.result, outcome.seconds)
         elif outcome.kind is Kind.TIMEOUT:
-            self._observer.tool_timed_out(call, outcome.seconds)
+            self.observer.tool_timed_out(call, outcome.seconds)
         else:
-            self._observer.tool_failed(call, outcome)
+            self.observer.tool_failed(call, outcome)
         may_have_acted = outcome.was_sent and not self._is_read_only(call)
-        told = await self._policy.told(call, outcome, may_have_acted=may_have_acted)
-        return await self._ledger.came_back(call.id, told)
+        told = await self.policy.told(call, outcome, may_have_acted=may_have_acted)
+        return await self.ledger.came_back(call.id, told)
 
     def _doubt(self, call: Call) -> Outcome | None:
         """Why not to repeat what may have been done in a process that was ended."""
-        tool = self._toolset.tools.get(call.name)
-        if call.id not in self._ledger.in_doubt or (tool and tool.may_be_repeated):
+        tool = self.toolset.tools.get(call.name)
+        if call.id not in self.ledger.in_doubt or (tool and tool.may_be_repeated):
             return None
         return Outcome.without_result(Kind.IN_DOUBT, _IN_DOUBT)
 
     async def _made(self, call: Call) -> Outcome:
-        self._observer.tool_called(call)
+        self.observer.tool_called(call)
         try:
-            return await self._toolset.call(call)
+            return await self.toolset.call(call)
         except Exception as error:  # noqa: BLE001  a fault of ours costs this call only
             trace = redact("".join(traceback.format_exception(error)))
             _logger.error("An error in a toolset:\n%s", trace)  # noqa: TRY400  the trace may hold a key
@@ -199,7 +192,7 @@ class Calls:
 
     def _messages(self, calls: Sequence[Call], told: Sequence[Told]) -> list[Message]:
         """The messages for the model, as long as they may be, with images where it takes them."""
-        policy, budget = self._policy, self._policy.budget()
+        policy, budget = self.policy, self.policy.budget()
         results: list[ToolCallResult] = []
         images: list[list[dict[str, Any]]] = []
         for it in told:
@@ -231,7 +224,7 @@ class Calls:
         ]
 
     def _is_read_only(self, call: Call) -> bool:
-        tool = self._toolset.tools.get(call.name)
+        tool = self.toolset.tools.get(call.name)
         return tool is not None and tool.is_read_only
 
 

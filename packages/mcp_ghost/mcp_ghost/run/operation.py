@@ -59,7 +59,7 @@ class _Ending:
     """What it waits for, where it is only paused."""
 
 
-class Operation:
+class Operation(Run):
     """One run over a conversation, which it opens if need be; ``closes``: and closes.
 
     One that was begun elsewhere goes on from ``state``, with what was decided meanwhile.
@@ -77,60 +77,53 @@ class Operation:
         form: Form | None = None,
     ) -> None:
         """``form`` is that of this answer alone, of which ``user_prompt`` tells."""
+        account, deadline = Account(conversation.redactor), Deadline(settings["deadline"])
+        standing = Standing(user_prompt, conversation, account, settings["checkpoint"])
+        if state is not None:
+            standing.restore(state, decisions or {})
+        events = Events(settings["on_event"], account, deadline)
+        tracing = Tracing(settings, conversation, account)
+        super().__init__(
+            settings, conversation, account, events, deadline, tracing, standing.ledger
+        )
         conversation.wanted = form or conversation.form
-        self._settings = settings
-        self._conversation = conversation
+        self._standing = standing
         self._messages = conversation.messages
         self._user_prompt = user_prompt
         self._closes = closes
         self._state = state
-        self._account = account = Account(conversation.redactor)
-        self._standing = Standing(user_prompt, conversation, account, settings["checkpoint"])
-        if state is not None:
-            self._standing.restore(state, decisions or {})
-        deadline = Deadline(settings["deadline"])
-        self._events = Events(settings["on_event"], account, deadline)
-        self._run = Run(
-            settings,
-            conversation,
-            account,
-            self._events,
-            deadline,
-            Tracing(settings, conversation, account),
-            self._standing.ledger,
-        )
-        self._ask_model = Asking(self._run).complete
+        self._ask_model = Asking(self).complete
 
     async def run(self) -> GhostResult:
         """Run everything; whatever goes wrong is in the result."""
         started = time.perf_counter()
-        with self._run.tracing.run() as span:
+        with self.tracing.run() as span:
             ending = await self._operate()
             result = self._result(ending, time.perf_counter() - started)
             failed = not result.success and result.state is None
-            self._run.tracing.ended(span, self._account.usage, ending.why if failed else None)
-            await self._events.emit("run_end", success=result.success, summary=result.summary)
+            self.tracing.ended(span, self.account.usage, ending.why if failed else None)
+            await self.events.emit("run_end", success=result.success, summary=result.summary)
             return result
 
     def _result(self, ending: _Ending, seconds: float) -> GhostResult:
-        answer = None if ending.answer is None else self._account.clean_text(ending.answer)
+        answer = None if ending.answer is None else self.account.clean_text(ending.answer)
         final = synthesis.final_result(answer)
         request: Message = {"role": "user", "content": self._user_prompt}
         # Where the conversation did not begin, as it would have.
-        said = self._messages or [*self._conversation.head(), request]
+        said = self._messages or [*self.conversation.head(), request]
         asked = [text_in(it) for it in self._messages if it["role"] == "user"]
-        known = [self._settings["system_prompt"], self._user_prompt, *asked]
+        known = [self.settings["system_prompt"], self._user_prompt, *asked]
         if ending.value is not None:
-            final = self._account.clean(ending.value.plain)
+            final = self.account.clean(ending.value.plain)
         return GhostResult(
             success=answer is not None,
             final_result=final,
-            summary=synthesis.summary(self._account, answer, ended_by=ending.why),
-            tool_chain=with_dependencies(self._account.chain, known),
-            conversation_history=history(said, self._account),
-            errors=self._account.errors,
-            execution_metadata=self._account.metadata(seconds),
-            servers=self._account.servers,
+            summary=synthesis.summary(self.account, answer, ended_by=ending.why),
+            tool_chain=with_dependencies(self.account.chain, known),
+            conversation_history=history(said, self.account),
+            errors=self.account.errors,
+            execution_metadata=self.account.metadata(seconds),
+            servers=self.account.servers,
             pending=[*ending.pending],
             state=self._standing.state(ending.pending).to_dict() if ending.pending else None,
             _output=ending.value.typed if ending.value else final,
@@ -138,52 +131,52 @@ class Operation:
 
     async def _operate(self) -> _Ending:
         """Converse with everything open; leave nothing open afterwards."""
-        conversation, client = self._conversation, self._conversation.client
-        conversation.events = self._events
+        conversation, client = self.conversation, self.conversation.client
+        conversation.events = self.events
         is_first = not conversation.is_open
         try:
             async with AsyncExitStack() as stack:
                 if self._closes:
                     stack.push_async_callback(conversation.close)
-                await self._events.emit(
+                await self.events.emit(
                     "run_start",
                     provider=client.provider_name,
                     model=client.model,
                     servers=conversation.servers,
                 )
-                async with self._run.deadline.bound():
+                async with self.deadline.bound():
                     await conversation.open()
                 await self._take_stock(is_first=is_first)
                 if self._state is None:
-                    self._conversation.ask(self._user_prompt)
+                    self.conversation.ask(self._user_prompt)
                 else:
-                    self._conversation.go_on()
+                    self.conversation.go_on()
                 await self._standing.keep()
                 ending = await self._ended(await self._loop())
                 await self._standing.keep()
                 return ending
         except PausedError as error:
             pending = error.pending or conversation.questions.pending
-            cleaned: Any = self._account.clean(pending)
+            cleaned: Any = self.account.clean(pending)
             await self._standing.keep(cleaned)
-            await self._events.emit("paused", pending=cleaned)
+            await self.events.emit("paused", pending=cleaned)
             waits = ", ".join(it.get("tool_name") or it["server"] for it in cleaned)
             return _Ending(None, f"paused until somebody decides ({waits})", pending=cleaned)
         except RunStoppedError as error:
-            self._account.failed("mcp_ghost", error)
+            self.account.failed("mcp_ghost", error)
             return _Ending(None, str(error))
         except LLMError as error:
-            self._account.failed(client.provider_name, error)
-            return _Ending(None, f"the model could not be asked: {self._account.words(error)}")
+            self.account.failed(client.provider_name, error)
+            return _Ending(None, f"the model could not be asked: {self.account.words(error)}")
         except Exception as error:  # noqa: BLE001  the edge: a run that has begun ends with a result
-            trace = self._account.clean_text("".join(traceback.format_exception(error)))
+            trace = self.account.clean_text("".join(traceback.format_exception(error)))
             _logger.error("An error in mcp_ghost, or in what was passed to it:\n%s", trace)  # noqa: TRY400  the trace may hold the key
-            self._account.failed("mcp_ghost", error)
-            return _Ending(None, f"{type(error).__name__}: {self._account.words(error)}")
+            self.account.failed("mcp_ghost", error)
+            return _Ending(None, f"{type(error).__name__}: {self.account.words(error)}")
 
     async def _take_stock(self, *, is_first: bool) -> None:
         """Count what is available, and stop if servers were wanted but none came up."""
-        account, toolbox = self._account, self._conversation.toolbox
+        account, toolbox = self.account, self.conversation.toolbox
         tools = Counter(tool.server for tool in toolbox.tools.values())
         connected = toolbox.union.alive
         account.servers = [
@@ -195,22 +188,22 @@ class Operation:
         for server, error in toolbox.failures.items():
             account.failed(server, error, recovery)
             _logger.warning("Server '%s' is not available: %s", server, account.words(error))
-            await self._events.emit("server_failed", server=server, error=str(error))
+            await self.events.emit("server_failed", server=server, error=str(error))
         for known in account.servers if is_first else ():
             told = {**vars(known)}
-            await self._events.emit("server_connected", server=told.pop("name"), **told)
+            await self.events.emit("server_connected", server=told.pop("name"), **told)
         if is_first and toolbox.unmatched:
             _logger.warning(
                 "These patterns of allow or deny match no tool: %s", ", ".join(toolbox.unmatched)
             )
-        if self._conversation.servers and not toolbox.schemas and not connected:
-            servers = ", ".join(self._conversation.servers)
+        if self.conversation.servers and not toolbox.schemas and not connected:
+            servers = ", ".join(self.conversation.servers)
             raise RunStoppedError(f"no server could be started ({servers})")
 
     async def _loop(self) -> LoopResult:
         """Ask and call until the model answers; first comes what a run before it left open."""
         answer_calls = self._calls().answer
-        done = self._account.replies
+        done = self.account.replies
         reply = self._state.latest_reply if self._state else None
         if reply is not None and reply.tool_calls:
             batch = await answer_calls(reply, done)
@@ -220,7 +213,7 @@ class Operation:
         elif reply is not None:
             self._messages.pop()  # it is added again where it is taken for the answer
             return LoopResult(reply, LoopEnd.ANSWER, done)
-        left = self._settings["max_iterations"] - done
+        left = self.settings["max_iterations"] - done
         if left <= 0:
             return LoopResult(LLMResponse(None, ""), LoopEnd.LIMIT, done)
         return await run_loop(
@@ -228,58 +221,58 @@ class Operation:
             ask=lambda messages, iteration: self._ask(messages, done + iteration),
             answer_calls=lambda response, iteration: answer_calls(response, done + iteration),
             max_iterations=left,
-            tools=lambda: names_of(self._conversation.known_tools),
+            tools=lambda: names_of(self.conversation.known_tools),
         )
 
     async def _ended(self, loop: LoopResult) -> _Ending:
         if loop.end in (LoopEnd.ANSWER, LoopEnd.SPOKEN_CALL):
-            was_held = not self._conversation.toolbox.schemas
+            was_held = not self.conversation.toolbox.schemas
             return await self._answered(loop.response, was_held=was_held)
         if loop.end is LoopEnd.FAILED_CALL:
             return _Ending(None, "a tool call failed, and backtracking is off")
         if loop.end is LoopEnd.EMPTY_REPLY:
             self._failed(_empty(loop.response), "asked for an answer without tools")
             return await self._answer_without_tools("the model's last reply was empty")
-        limit = self._settings["max_iterations"]
+        limit = self.settings["max_iterations"]
         return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
 
     def _calls(self) -> Calls:
-        run, settings, conversation = self._run, self._settings, self._conversation
+        settings, conversation = self.settings, self.conversation
         toolset: Toolset = Searching(conversation.toolbox, conversation.search)
         if settings["pause"]:
             toolset = Interruptible(toolset, conversation.questions)
         for wrapper in (Bounded, Reported, Restarting, Broken, Unrepeated):
-            toolset = wrapper(toolset, run)
+            toolset = wrapper(toolset, self)
         approved = Approved(
             toolset,
             settings["approve"],
             settings["approve_when"],
-            run.ledger,
+            self.ledger,
             conversation.always,
             pauses=settings["pause"],
         )
-        return Calls(approved, GhostPolicy(run, approved), ledger=run.ledger)
+        return Calls(approved, GhostPolicy(self, approved), ledger=self.ledger)
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
-        toolbox = self._conversation.toolbox
-        async with self._run.deadline.bound():
+        toolbox = self.conversation.toolbox
+        async with self.deadline.bound():
             changed = await toolbox.refresh()
         for server in changed:
             tools = sum(tool.server == server for tool in toolbox.tools.values())
-            await self._events.emit("tools_changed", server=server, tools=tools)
-        offered = self._conversation.offered()
+            await self.events.emit("tools_changed", server=server, tools=tools)
+        offered = self.conversation.offered()
         try:
             return await self._ask_model(messages, iteration, offered)
         except LLMMalformedCallError as error:
             told = "asked the model to make the call again"
-            self._account.failed(self._settings["provider"], error, told)
+            self.account.failed(self.settings["provider"], error, told)
             raise
 
     async def _answer_without_tools(self, why: str) -> _Ending:
         """The last chance; a model that still gives no answer has none."""
         text = prompts.LAST_ANSWER.format(why=f"{why[:1].upper()}{why[1:]}.")
         self._messages.append({"role": "user", "content": text})
-        response = await self._ask_model(self._messages, self._account.replies + 1, [])
+        response = await self._ask_model(self._messages, self.account.replies + 1, [])
         if not response.tool_calls and (response.content or "").strip():
             return await self._answered(response, why, was_held=True)
         self._append(response)
@@ -289,12 +282,12 @@ class Operation:
 
     def _failed(self, words: str, recovery: str | None = None) -> _Ending:
         """Note a reply that is of no use, and how the run ends if it ends there."""
-        self._account.failed(self._settings["provider"], words, recovery)
+        self.account.failed(self.settings["provider"], words, recovery)
         return _Ending(None, words)
 
     async def _answered(self, response: LLMResponse, why: str = "", *, was_held: bool) -> _Ending:
         """``was_held``: whether the provider was to see to the form."""
-        if is_spoken_call(response.content or "", names_of(self._conversation.known_tools)):
+        if is_spoken_call(response.content or "", names_of(self.conversation.known_tools)):
             self._append(response)
             return self._failed("the model wrote a tool call as text, so nothing was called")
         if response.finish_reason == "content_filter":
@@ -302,7 +295,7 @@ class Operation:
             # https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
             self._append(response)
             return self._failed(f"the answer was refused or filtered ({_finish(response)})")
-        if (form := self._conversation.wanted) is not None:
+        if (form := self.conversation.wanted) is not None:
             return await self._in_form(response, form, why, was_held=was_held)
         return _Ending(self._said_last(response), why)
 
@@ -338,7 +331,7 @@ class Operation:
                 break
             text = texts.pop(0).format(problem=problem)
             self._messages.append({"role": "user", "content": text})
-            response = await self._ask_model(self._messages, self._account.replies + 1, [])
+            response = await self._ask_model(self._messages, self.account.replies + 1, [])
         return self._failed(f"the answer does not have the form that was asked for: {problem}")
 
 

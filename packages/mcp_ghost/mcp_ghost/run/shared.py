@@ -13,7 +13,7 @@ from mcp_ghost.run.report.tracing import Tracing
 from mcp_ghost.run.settings import Settings
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
     """One run of ``mcp_ghost()``, or one request to a ``Ghost``."""
 

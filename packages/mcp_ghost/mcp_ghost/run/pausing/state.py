@@ -98,22 +98,19 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     return ToolCall(call["id"], "function", FunctionCall(function["name"], function["arguments"]))
 
 
+@dataclass
 class Standing:
-    """That of the run of ``user_prompt``; ``checkpoint`` is the file that always holds it."""
+    """That of the run of ``user_prompt``."""
 
-    def __init__(
-        self,
-        user_prompt: str,
-        conversation: Conversation,
-        account: Account,
-        checkpoint: str | Path | None,
-    ) -> None:
-        self.ledger = Ledger(self.keep, account.clean)
-        self._user_prompt = user_prompt
-        self._conversation = conversation
-        self._account = account
-        self._checkpoint = Path(checkpoint) if checkpoint else None
-        conversation.questions.begin([])
+    user_prompt: str
+    conversation: Conversation
+    account: Account
+    checkpoint: str | Path | None
+    """The file that always holds it."""
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.keep, self.account.clean)
+        self.conversation.questions.begin([])
 
     def restore(self, state: State, decisions: Mapping[str, Any]) -> None:
         """Go on from ``state``, with what was decided meanwhile.
@@ -121,12 +118,12 @@ class Standing:
         Raises:
             ValueError: The state is damaged, or a decision does not fit what was pending.
         """
-        questions = self._conversation.questions
+        questions = self.conversation.questions
         try:
             pending = {entry["id"]: entry for entry in state.pending}
-            self._conversation.memory.restore(state.memory)
-            self._account.restore(state.account)
-            self._account.finish_reason = state.finish_reason
+            self.conversation.memory.restore(state.memory)
+            self.account.restore(state.account)
+            self.account.finish_reason = state.finish_reason
             self.ledger.restore(state.calls)
             questions.begin(state.answers)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -141,13 +138,13 @@ class Standing:
     def state(self, pending: Sequence[dict[str, Any]] = ()) -> State:
         """As plain values; ``pending`` is what the run waits for."""
         return State(
-            user_prompt=self._user_prompt,
-            messages=[it for it in self._conversation.messages if it["role"] != "system"],
-            finish_reason=self._account.finish_reason,
+            user_prompt=self.user_prompt,
+            messages=[it for it in self.conversation.messages if it["role"] != "system"],
+            finish_reason=self.account.finish_reason,
             calls=self.ledger.to_dict(),
-            answers=self._conversation.questions.answers,
-            account=self._account.to_dict(),
-            memory=self._conversation.memory.to_dict(),
+            answers=self.conversation.questions.answers,
+            account=self.account.to_dict(),
+            memory=self.conversation.memory.to_dict(),
             pending=[*pending],
         )
 
@@ -157,11 +154,11 @@ class Standing:
         Raises:
             RunStoppedError: It cannot be written, so the run must not act further.
         """
-        if self._checkpoint is None:
+        if not self.checkpoint:
             return
         text = json.dumps(self.state(pending).to_dict(), ensure_ascii=False)
         try:
-            await asyncio.to_thread(write_whole, self._checkpoint, text, mode=PRIVATE)
+            await asyncio.to_thread(write_whole, Path(self.checkpoint), text, mode=PRIVATE)
         except OSError as error:
-            why = f"{self._checkpoint}: {error.strerror}"
+            why = f"{self.checkpoint}: {error.strerror}"
             raise RunStoppedError(f"the checkpoint cannot be written: {why}") from error
