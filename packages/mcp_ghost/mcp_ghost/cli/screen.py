@@ -42,7 +42,8 @@ class Screen:
         self._console = console
         self._live = live
         self._status: Status | None = None
-        self._waiting: _Waiting | _Rows | None = None
+        self._bar: tuple[str, ProgressBar] | None = None
+        """The latest one and its label, as long as it is shown."""
         self._lock = threading.RLock()
         """Of these two: what takes long is often done, and told of, by other threads."""
 
@@ -124,29 +125,57 @@ class Screen:
 
         Below it is the end of what ``more`` says, which is asked for it again and again.
         """
-        self._wait(_Waiting(label, more, width=self._room))
+        label, width, since = one_line(label, 60), self._room, time.monotonic()
+
+        def draw(console: Console) -> Iterator[RenderableType]:
+            line = f"{label} {_after(since)}".rstrip()
+            yield Text(line, "dim", no_wrap=True, overflow="ellipsis")
+            if text := " ".join(plain(more).split()):
+                yield from Text(text, "dim italic").wrap(console, width)[-_LINES_OF_MORE:]
+
+        self._wait(draw)
 
     def follow(self, rows: Callable[[], Iterable[Iterable[tuple[str, str]]]]) -> None:
         """Show at the bottom a line of (text, style) for each of ``rows``, asked for every time."""
-        self._wait(_Rows(rows, width=self._room))
+        width = self._room
+
+        def draw(_: Console) -> Iterator[RenderableType]:
+            for parts in rows():
+                line = _dotted(parts, Text(no_wrap=True, overflow="ellipsis"))
+                line.truncate(width, overflow="ellipsis")
+                yield line
+
+        self._wait(draw)
 
     def progress(self, label: str, share: float | None = None) -> None:
         """The same with a bar, of which ``share`` is filled; None where nobody can know it.
 
         Where nothing moves, nothing is shown: whoever calls this says in a line what takes long.
         """
+        label, width, since = one_line(label, 60), self._room, time.monotonic()
+        bar = ProgressBar(1.0, width=min(_BAR, width // 4), pulse=True)
+
+        def draw(_: Console) -> Iterator[RenderableType]:
+            """The label, cut where it leaves no room; the bar; how far, or for how long already."""
+            tail = _after(since) if bar.pulse else f"{bar.percentage_completed or 0:.0f} %"
+            shown = Text(label, "dim")
+            shown.truncate(max(width - (bar.width or 0) - len(tail) - 2, 1), overflow="ellipsis")
+            row = Table.grid(padding=(0, 1))
+            row.add_row(shown, bar, Text(tail, "dim"))
+            yield row
+
         with self._lock:
-            if isinstance(self._waiting, _Waiting) and self._waiting.is_for(label):
-                self._waiting.advance(share)
-                return
-            waiting = _Waiting(label, width=self._room, has_bar=True)
-            waiting.advance(share)
-            self._wait(waiting)
+            if self._bar is not None and self._bar[0] == label:
+                bar = self._bar[1]
+            elif self._wait(draw):
+                self._bar = (label, bar)
+            bar.pulse = share is None
+            bar.update(share or 0.0)
 
     def idle(self) -> None:
         """Nothing is being waited for any longer."""
         with self._lock:
-            status, self._status, self._waiting = self._status, None, None
+            status, self._status, self._bar = self._status, None, None
         if status is not None:
             status.stop()
 
@@ -154,16 +183,18 @@ class Screen:
     def _room(self) -> int:
         return (self.width or _FULL_WIDTH) - INDENT
 
-    def _wait(self, waiting: _Waiting | _Rows) -> None:
+    def _wait(self, draw: Callable[[Console], Iterator[RenderableType]]) -> bool:
+        """Have ``draw`` show at every frame what is being waited for, where something moves."""
         with self._lock:
             if not self._live or self._console.quiet:
-                return
-            self._waiting = waiting
+                return False
+            self._bar = None
             if self._status is None:
-                self._status = Status(waiting, console=self._console, spinner="dots")
+                self._status = Status(_Drawn(draw), console=self._console, spinner="dots")
                 self._status.start()
             else:
-                self._status.update(waiting)
+                self._status.update(_Drawn(draw))
+            return True
 
     def abandon(self) -> None:
         """Write nothing more: the output is gone."""
@@ -195,67 +226,20 @@ class Screen:
                 self._console.on_broken_pipe()
 
 
-class _Waiting:
-    """What is being waited for; rich asks for its text at every frame."""
+class _Drawn:
+    """What rich asks for anew at every frame."""
 
-    def __init__(self, label: str, more: object = "", *, width: int, has_bar: bool = False) -> None:
-        self._label = one_line(label, 60)
-        self._more = more
-        self._width = width
-        self._bar = ProgressBar(1.0, width=min(_BAR, width // 4), pulse=True) if has_bar else None
-        self._since = time.monotonic()
+    def __init__(self, draw: Callable[[Console], Iterator[RenderableType]]) -> None:
+        self._draw = draw
 
-    def is_for(self, label: str) -> bool:
-        """Whether it is a bar with that label."""
-        return self._bar is not None and self._label == one_line(label, 60)
-
-    def advance(self, share: float | None) -> None:
-        """Fill the bar so far."""
-        if self._bar is not None:
-            self._bar.pulse = share is None
-            self._bar.update(share or 0.0)
-
-    def __rich_console__(
-        self, console: Console, _options: ConsoleOptions
-    ) -> Iterator[RenderableType]:
-        waited = time.monotonic() - self._since
-        after = duration(waited) if waited >= 1 else ""
-        if self._bar is None:
-            line = f"{self._label} {after}".rstrip()
-            yield Text(line, "dim", no_wrap=True, overflow="ellipsis")
-        else:
-            yield self._with_bar(self._bar, after)
-        if text := " ".join(plain(self._more).split()):
-            lines = Text(text, "dim italic").wrap(console, self._width)
-            yield from lines[-_LINES_OF_MORE:]
-
-    def _with_bar(self, bar: ProgressBar, after: str) -> Table:
-        """The label, cut where it leaves no room; the bar; how far, or for how long already."""
-        tail = after if bar.pulse else f"{bar.percentage_completed or 0:.0f} %"
-        label = Text(self._label, "dim")
-        room = self._width - (bar.width or 0) - len(tail) - 2
-        label.truncate(max(room, 1), overflow="ellipsis")
-        row = Table.grid(padding=(0, 1))
-        row.add_row(label, bar, Text(tail, "dim"))
-        return row
+    def __rich_console__(self, console: Console, _: ConsoleOptions) -> Iterator[RenderableType]:
+        return self._draw(console)
 
 
-class _Rows:
-    """Lines about several things that go on at once; rich asks for them at every frame."""
-
-    def __init__(
-        self, rows: Callable[[], Iterable[Iterable[tuple[str, str]]]], *, width: int
-    ) -> None:
-        self._rows = rows
-        self._width = width
-
-    def __rich_console__(
-        self, _console: Console, _options: ConsoleOptions
-    ) -> Iterator[RenderableType]:
-        for parts in self._rows():
-            line = _dotted(parts, Text(no_wrap=True, overflow="ellipsis"))
-            line.truncate(self._width, overflow="ellipsis")
-            yield line
+def _after(since: float) -> str:
+    """How long ago that was, once it is a second."""
+    waited = time.monotonic() - since
+    return duration(waited) if waited >= 1 else ""
 
 
 def _dotted(parts: Iterable[tuple[str, str]], line: Text) -> Text:

@@ -13,7 +13,6 @@ import asyncio
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -66,16 +65,23 @@ def golden(request: pytest.FixtureRequest) -> GoldenRun:
     )
 
 
-@dataclass
 class GoldenRun:
     """The fixture ``golden``: call it in plain tests, and await ``run`` in coroutines."""
 
-    path: Path
-    """Where the golden is, unless a call says otherwise: ``goldens/NAME_OF_THE_TEST.json``."""
-    is_recording: bool
-    test: str = ""
-    recorders: dict[Path, str] = field(default_factory=dict)
-    _has_recorded: bool = False
+    def __init__(
+        self,
+        path: Path,
+        *,
+        is_recording: bool,
+        test: str = "",
+        recorders: dict[Path, str] | None = None,
+    ) -> None:
+        self.path = path
+        """Where the golden is, unless a call says otherwise: ``goldens/NAME_OF_THE_TEST.json``."""
+        self.is_recording = is_recording
+        self._test = test
+        self._recorders = {} if recorders is None else recorders
+        self._has_recorded = False
 
     def __call__(self, path: str | Path | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
         """Do what ``run`` does, for tests without an event loop."""
@@ -110,8 +116,8 @@ class GoldenRun:
         is_its_own = path is None
         path = self.path if path is None else self.path.parent.parent / path
         if self.is_recording:
-            test = self.recorders.setdefault(self.path, self.test) if is_its_own else self.test
-            if is_its_own and (test != self.test or self._has_recorded):
+            test = self._recorders.setdefault(self.path, self._test) if is_its_own else self._test
+            if is_its_own and (test != self._test or self._has_recorded):
                 # Instead of writing over what another call or test has just recorded.
                 advice = "give this call another path, before its other arguments"
                 pytest.fail(f"{test} has just recorded {self.path}: {advice}.", pytrace=False)

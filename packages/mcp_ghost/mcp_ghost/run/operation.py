@@ -35,7 +35,6 @@ from mcp_ghost.run.pausing.state import Standing, State
 from mcp_ghost.run.recovery import Bounded, Broken, Reported, Restarting, Unrepeated
 from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import Account, GhostResult, ServerRecord, history
-from mcp_ghost.run.report.dependencies import with_dependencies
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Tracing
 from mcp_ghost.run.search import Searching
@@ -119,7 +118,7 @@ class Operation(Run):
             success=answer is not None,
             final_result=final,
             summary=synthesis.summary(self.account, answer, ended_by=ending.why),
-            tool_chain=with_dependencies(self.account.chain, known),
+            tool_chain=synthesis.with_dependencies(self.account.chain, known),
             conversation_history=history(said, self.account),
             errors=self.account.errors,
             execution_metadata=self.account.metadata(seconds),

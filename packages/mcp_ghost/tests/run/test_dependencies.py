@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_ghost.run.report.account import ToolRecord
-from mcp_ghost.run.report.dependencies import with_dependencies
+from mcp_ghost.run.report.synthesis import with_dependencies
 from mcp_ghost.testing import Reply, tool_reply
 from tests.support.ghosts import PROVIDERS, Notes, play
 
