@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import RequestParamsMeta
 
-    from mcp_ghost.servers.protocol.wire import NoWire, Streams, Wire
+    from mcp_ghost.servers.protocol.wire import Streams, Wire
 
 OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitable[None]]
 """(tool, progress, total, message), as far as the server says"""
@@ -96,7 +96,7 @@ class ServerSession:
         self._closing = asyncio.Event()
         self._link: Link | None = None
         self._client: Client | None = None
-        self._wire: Wire | NoWire | None = None
+        self._wire: Wire | None = None
         self._waits: set[Patience] = set()
         """Of the start, and of the calls under way."""
         self._fresh_until = math.inf

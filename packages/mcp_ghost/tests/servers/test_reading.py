@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from mcp.shared.message import SessionMessage
@@ -155,7 +155,7 @@ async def test_an_event_that_was_cut_off_is_left_to_be_asked_for_again() -> None
 
 def test_an_error_for_nobody_is_for_the_only_one_who_waits() -> None:
     error = read(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "x"}}')
-    wire = Wire(cast("Any", (None, None)), lambda: True)
+    wire = Wire(lambda: True)
     for waiting in (1, 2):
         wire.sent(JSONRPCRequest(jsonrpc="2.0", id=waiting, method="tools/call"))
         received = wire.received(error)

@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import httpx2
-from anyio.abc import ObjectReceiveStream
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_ghost.config import OAuth, ServerConfig
     from mcp_ghost.servers.oauth.browser import Send
     from mcp_ghost.servers.oauth.sign_in import SignIn
-    from mcp_ghost.servers.protocol.wire import Receiving, Streams
+    from mcp_ghost.servers.protocol.wire import Streams
 
 _CONNECT_SECONDS = 5.0
 
@@ -112,7 +111,12 @@ class HttpLink:
         self._is_open = True
         try:
             async with nullcontext() if is_older else client, sdk as (incoming, outgoing):
-                yield _Incoming(incoming, wire), outgoing
+
+                async def receive() -> SessionMessage | Exception:
+                    item = await wire.unless_it_ends(incoming.receive)
+                    return _shown(item, wire.sign_in.secrets if wire.sign_in else set())
+
+                yield receive, outgoing.send
         finally:
             self._is_open = False
             wire.stop_receiving()
@@ -149,27 +153,16 @@ class HttpLink:
         return f"MCP server '{self._name}' is gone: {fault or 'the connection was closed'}."
 
 
-class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
-    """The SDK's messages, without its long account of a reply that it could not read."""
-
-    def __init__(self, stream: Receiving, wire: HttpTransport) -> None:
-        self._stream = stream
-        self._wire = wire
-
-    async def receive(self) -> SessionMessage | Exception:
-        """The next message; EndOfStream after the last."""
-        item = await self._wire.unless_it_ends(self._stream.receive)
-        if isinstance(item, SessionMessage) and self._wire.sign_in is not None:
-            item = _without(item, self._wire.sign_in.secrets)
-        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCError):
-            error = item.message.error
-            if error.code == PARSE_ERROR and error.message.startswith("Failed to parse "):
-                error.message = malformed(error.message)
+def _shown(item: SessionMessage | Exception, secrets: set[str]) -> SessionMessage | Exception:
+    """``item`` without ``secrets``, and without the SDK's long account of an unreadable reply."""
+    if not isinstance(item, SessionMessage):
         return item
-
-    async def aclose(self) -> None:
-        """Close the SDK's stream."""
-        await self._stream.aclose()
+    item = _without(item, secrets)
+    if isinstance(item.message, JSONRPCError):
+        error = item.message.error
+        if error.code == PARSE_ERROR and error.message.startswith("Failed to parse "):
+            error.message = malformed(error.message)
+    return item
 
 
 def _without(item: SessionMessage, secrets: set[str]) -> SessionMessage:

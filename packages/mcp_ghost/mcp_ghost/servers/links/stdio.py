@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from mcp_ghost.servers.diagnosis import death_message, startup_message
@@ -18,7 +18,7 @@ from mcp_ghost.servers.sdk import import_with_sdk
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.redact import Redactor
-    from mcp_ghost.servers.links.stdio_streams import Incoming, Outgoing
+    from mcp_ghost.servers.protocol.wire import Streams
 
 _logger = logging.getLogger(__name__)
 _UNREADY_GRACE = 0.2
@@ -58,9 +58,7 @@ class StdioLink:
         return HANDSHAKE if hung_up else None
 
     @asynccontextmanager
-    async def connect(
-        self, ready: asyncio.Future[None]
-    ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    async def connect(self, ready: asyncio.Future[None]) -> AsyncIterator[Streams]:
         """Run the process for as long as the context; once ``ready`` it may end politely."""
         config = self._config.resolved(server=self._name)
         environ = dict(os.environ)  # which decodes each variable every time that it is asked
@@ -72,12 +70,11 @@ class StdioLink:
         most_bytes = config.max_message_bytes
         self.process = await ServerProcess.start(command, self._environment, config.cwd, most_bytes)
         try:
-            await import_with_sdk(
-                "mcp_ghost.servers.links.stdio_streams"
-            )  # while the server is starting
-            from mcp_ghost.servers.links.stdio_streams import Incoming, Outgoing
+            # While the server is starting.
+            await import_with_sdk("mcp_ghost.servers.links.stdio_streams")
+            from mcp_ghost.servers.links.stdio_streams import Incoming, send
 
-            yield Incoming(self.process, most_bytes), Outgoing(self.process)
+            yield Incoming(self.process, most_bytes).receive, partial(send, self.process)
         finally:
             await self.process.stop(POLITE_GRACE if ready.done() else _UNREADY_GRACE)
 

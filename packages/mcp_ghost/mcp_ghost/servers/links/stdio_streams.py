@@ -1,4 +1,4 @@
-"""The SDK's message streams over a server process; importing it imports the SDK.
+"""Messages from a server process and to it; importing this imports the SDK.
 
 What is not a JSON-RPC message on the server's stdout is skipped: many servers print a banner.
 """
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 
 from mcp_ghost.servers.protocol.reading import (
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
+class Incoming:
     """Messages from the server, until its output ends."""
 
     def __init__(self, process: ServerProcess, most_bytes: int) -> None:
@@ -40,7 +39,7 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         self._begun = bytearray()
         """Lines of a message that is written over several."""
 
-    async def receive(self) -> SessionMessage | Exception:
+    async def receive(self) -> SessionMessage:
         """The next message; EndOfStream after the last."""
         while True:
             try:
@@ -62,9 +61,6 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
             # Lines that are already here are read without a pause: a server that pours them out
             # would leave no time for timeouts and signals.
             await anyio.lowlevel.checkpoint()
-
-    async def aclose(self) -> None:
-        """The process owns the pipe."""
 
     def _read(self, line: bytes) -> SessionMessage:
         """The message on ``line``, or the one which ends there, in a line like that of its begin.
@@ -105,18 +101,9 @@ class Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         return head + tail
 
 
-class Outgoing(ObjectSendStream[SessionMessage]):
-    """Messages to the server."""
-
-    def __init__(self, process: ServerProcess) -> None:
-        self._process = process
-
-    async def send(self, item: SessionMessage) -> None:
-        """Write one line."""
-        if not self._process.is_connected:
-            raise anyio.BrokenResourceError
-        line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-        self._process.write(line.encode() + b"\n")
-
-    async def aclose(self) -> None:
-        """The process owns the pipe."""
+async def send(process: ServerProcess, item: SessionMessage) -> None:
+    """Write one line to the server."""
+    if not process.is_connected:
+        raise anyio.BrokenResourceError
+    line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+    process.write(line.encode() + b"\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_ghost.redact import redact
 from mcp_ghost.results import as_text, cap
@@ -25,19 +25,14 @@ Elicit: TypeAlias = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any
 """(server, message, schema) -> the user's answer by the schema's names; None if there is none"""
 Pause: TypeAlias = Callable[[], AbstractContextManager[None]]
 """While a person thinks, no time runs out."""
+OnRequest: TypeAlias = (
+    "Callable[[ClientRequestContext, ElicitRequestParams], Awaitable[ElicitResult]]"
+)
+"""The SDK's callback."""
 
 
 class LaterError(Exception):
     """Raised by an ``elicit`` that does not know the answer yet: the server is told to give up."""
-
-
-class OnRequest(Protocol):
-    """The SDK's callback."""
-
-    async def __call__(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult:
-        """The answer to a request of the server."""
 
 
 def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
@@ -50,37 +50,18 @@ _DISCOVER, _INITIALIZE = "server/discover", "initialize"
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
-class Receiving(Protocol):
-    """The way from the server."""
-
-    async def receive(self) -> SessionMessage | Exception:
-        """The next message; EndOfStream after the last."""
-
-    async def aclose(self) -> None:
-        """Receive no more."""
-
-
-class Sending(Protocol):
-    """The way to the server."""
-
-    async def send(self, item: SessionMessage, /) -> None:
-        """Send one message."""
-
-    async def aclose(self) -> None:
-        """Send no more."""
-
-
-Streams: TypeAlias = tuple[Receiving, Sending]
-"""Messages from a server, and to it."""
+Receive: TypeAlias = Callable[[], Awaitable[SessionMessage | Exception]]
+"""The next message from a server; EndOfStream after the last."""
+Send: TypeAlias = Callable[[SessionMessage], Awaitable[None]]
+Streams: TypeAlias = tuple[Receive, Send]
+"""Messages from a server, and to it; who made them closes them."""
 
 
 class Wire:
-    """Both directions of a connection; ``has_read``: whether the server took what was sent."""
+    """What passes between the SDK and a server; of an object of this program, nothing does."""
 
-    def __init__(self, streams: Streams, has_read: Callable[[], bool]) -> None:
-        incoming, outgoing = streams
-        self.streams = (_Incoming(incoming, self), _Outgoing(outgoing, self))
-        """What the SDK gets."""
+    def __init__(self, has_read: Callable[[], bool]) -> None:
+        """``has_read``: whether the server took what was sent."""
         self.tools_changed = False
         """Whether the server said so, or meets calls with another list in mind."""
         self.has_ended = False
@@ -162,40 +143,35 @@ class Wire:
 class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     """Messages from the server; closed by the SDK when it stops reading."""
 
-    def __init__(self, stream: Receiving, wire: Wire) -> None:
-        self._stream = stream
+    def __init__(self, receive: Receive, wire: Wire) -> None:
+        self._receive = receive
         self._wire = wire
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message; EndOfStream after the last."""
         while self._wire.is_negotiating:
             with anyio.move_on_after(_LOOK_SECONDS):
-                return self._wire.received(await self._stream.receive())
+                return self._wire.received(await self._receive())
             if refusal := self._wire.refusal():
                 return refusal
-        return self._wire.received(await self._stream.receive())
+        return self._wire.received(await self._receive())
 
     async def aclose(self) -> None:
-        """Close the link's stream."""
         self._wire.has_ended = True
-        await self._stream.aclose()
 
 
 class _Outgoing(ObjectSendStream[SessionMessage]):
     """Messages to the server."""
 
-    def __init__(self, stream: Sending, wire: Wire) -> None:
-        self._stream = stream
+    def __init__(self, send: Send, wire: Wire) -> None:
+        self._send = send
         self._wire = wire
 
     async def send(self, item: SessionMessage) -> None:
-        """Pass it on."""
         self._wire.sent(item.message)
-        await self._stream.send(item)
+        await self._send(item)
 
     async def aclose(self) -> None:
-        """Close the link's stream."""
-        await self._stream.aclose()
+        pass
 
 
 def _announce_forms_only(params: dict[str, Any]) -> None:
@@ -213,26 +189,18 @@ def _error(
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id_, error=error))
 
 
-class NoWire:
-    """Stands for the wire to an object of this program, in between of which there is nothing."""
-
-    def __init__(self) -> None:
-        self.tools_changed = False
-        self.has_ended = False
-
-
 def speaking(
     target: object,
     streams: Streams | None,
     has_read: Callable[[], bool],
     spoken: Revision,
     on_request: Any,  # noqa: ANN401  the SDK's callback
-) -> tuple[Client, Wire | NoWire]:
+) -> tuple[Client, Wire]:
     """A client over ``streams``, or of ``target``, an object of this program, without any."""
-    wire: Wire | NoWire = NoWire()
+    wire = Wire(has_read)
     if streams is not None:
-        wire = Wire(streams, has_read)
-        target = nullcontext(wire.streams)
+        receive, send = streams
+        target = nullcontext((_Incoming(receive, wire), _Outgoing(send, wire)))
     client = Client(
         target,  # type: ignore[arg-type]  # of the two kinds that it takes
         mode=spoken.mode,
@@ -244,7 +212,7 @@ def speaking(
     return client, wire
 
 
-async def closed_or_listening(client: Client, closing: asyncio.Event, wire: Wire | NoWire) -> None:
+async def closed_or_listening(client: Client, closing: asyncio.Event, wire: Wire) -> None:
     """Listen to changes, where that has to be asked for, until ``closing``."""
     listening = asyncio.create_task(_listen(client, wire))
     try:
@@ -254,7 +222,7 @@ async def closed_or_listening(client: Client, closing: asyncio.Event, wire: Wire
         await asyncio.wait([listening])
 
 
-async def _listen(client: Client, wire: Wire | NoWire) -> None:
+async def _listen(client: Client, wire: Wire) -> None:
     """Keep a subscription open; before 2026-07-28, changes are told to everybody."""
     tools = client.server_capabilities.tools
     if client.session.discover_result is None or tools is None or not tools.list_changed:
