@@ -99,7 +99,8 @@ class Shown:
 
     def _note(self, game: ToldGame, text: str) -> None:
         facts = game.facts
-        self.rooms.add(facts.room_name)
+        if not facts.dark:
+            self.rooms.add(facts.room_name)
         here = words(text.replace("-", "")) | words(text)
         self._in_room[facts.room_id] |= here
         for thing in facts.inventory or ():

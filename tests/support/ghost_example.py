@@ -24,6 +24,12 @@ def files() -> dict[str, str]:
     return dict(blocks)
 
 
+def recipes() -> dict[str, str]:
+    """The programs of the cookbook, by title."""
+    page = (PACKAGE / "docs" / "cookbook.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^## (.+?)\n\n```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+
+
 def write_files(folder: Path) -> None:
     """The pages' files in ``folder``."""
     for name, content in files().items():
