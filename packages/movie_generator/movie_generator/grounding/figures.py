@@ -7,6 +7,7 @@ from functools import cached_property
 
 from movie_generator.grounding.dates import Moment
 from movie_generator.grounding.language import is_small
+from movie_generator.grounding.numerals import roman_value
 from movie_generator.grounding.quantities import (
     BELOW,
     Quantity,
@@ -21,12 +22,6 @@ from movie_generator.grounding.units import SHARE, units
 from movie_generator.grounding.words import WORDS, patterns
 
 _ROMAN = re.compile(r"\b[A-Z][a-z]+ (I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b")
-_ROMAN_VALUES = {
-    it: n
-    for n, it in enumerate(
-        "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII".split(), 1
-    )
-}
 _OF_TALK = frozenset(WORDS["names"]["talk"].split())
 _FORMS = patterns("figures")
 _PERIODS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["periods"].items()}
@@ -251,9 +246,7 @@ class Figures:
     @cached_property
     def _scales(self) -> set[float]:
         found = (next(it for it in its if it) for its in _FORMS["scaled"].findall(self.text))
-        return {
-            _SCALES[re.sub("thousands?", "k", it.casefold())[:1].replace("b", "bn")] for it in found
-        }
+        return {_SCALES[it[0].casefold()] for it in found}
 
     def _is_hour(self, said: Quantity, text: str) -> bool:
         """Whether it is a time of day, such as "until 6", that the page has."""
@@ -330,7 +323,7 @@ class Figures:
     def _has_ordinal(self, said: Quantity) -> bool:
         if any(it.is_ordinal and it.values & said.values for it in self._quantities):
             return True
-        romans = {float(_ROMAN_VALUES[it]) for it in _ROMAN.findall(self.text)}
+        romans = {float(roman_value(it)) for it in _ROMAN.findall(self.text)}
         equal = [it for it in self._quantities if it.values & said.values]
         # In the 4th minute, after 4 minutes.
         if any(it.units & said.units or {*said.counted[:1]} & {*it.counted} for it in equal):

@@ -31,6 +31,8 @@ _MARKUP = re.compile(
 _FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".333", "⅔": ".667"}
 _GAP = re.compile(r"\s*(?:\[[^\]]{0,100}\]|\.\.\.)\s*")
 _ENDS = " \t\n.,;:!?\"'"
+_FURTHEST = 400
+"""Characters that a quotation may leave out between two of its parts."""
 
 
 @dataclass(frozen=True)
@@ -46,26 +48,11 @@ class Folded:
         if not parts:
             return None
         lower = self.text.casefold() if len(self.text.casefold()) == len(self.text) else self.text
-        first = lower.find(parts[0])
-        while first >= 0:
-            if (end := _follows(lower, parts, first)) is not None:
-                return self.places[first], self.places[end - 1] + 1
-            first = lower.find(parts[0], first + 1)
-        return None
-
-
-_FURTHEST = 400
-"""Characters that a quotation may leave out between two of its parts."""
-
-
-def _follows(text: str, parts: list[str], first: int) -> int | None:
-    end = first + len(parts[0])
-    for part in parts[1:]:
-        start = text.find(part, end, end + _FURTHEST + len(part))
-        if start < 0:
-            return None
-        end = start + len(part)
-    return end
+        first, *others = map(re.escape, parts)
+        # Each part is looked for once (an atomic group), so that the time stays linear.
+        behind = (rf"(?>.{{0,{_FURTHEST}}}?{part})" for part in others)
+        found = re.search(first + "".join(behind), lower, re.DOTALL)
+        return found and (self.places[found.start()], self.places[found.end() - 1] + 1)
 
 
 def fold(text: str) -> Folded:

@@ -1,8 +1,7 @@
 """Numbers in words as digits, in the languages that text2num knows, and in kanji."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import unicodedata
 
 from text_to_num import find_numbers
 
@@ -38,13 +37,7 @@ _AND_A_HALF = re.compile(r" (?:and|&) a (?:(half)|quarter)\b", re.IGNORECASE)
 _WITH_HALF = re.compile(r"\b(\d+|one)( [a-z]+)? ([§¶])", re.IGNORECASE)
 _ROMAN = {"X": 10, "V": 5, "I": 1}
 _DOZEN = re.compile(r"\b(half a|a|two|three|four|five) dozen\b", re.IGNORECASE)
-_CENTURIES = ("sixteen", "seventeen", "eighteen", "nineteen")
-_TENS = ("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine")
-_KANJI_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")} | {
-    "零": 0
-}
-_KANJI_SCALES = {"十": 10, "百": 100, "千": 1000}
-_KANJI_MYRIADS = {"万": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
+_MYRIADS = {"万": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
 _TENTHS = re.compile(r"(\d)割(?:(\d)分)?")
 _PART_OF = re.compile(
     r"(?<![\d一-九])([2-9二三四五六七八九十百]|100?)分[の之]((?:\d+(?:\.\d+)?|[一二三四五六七八九十百])+)"
@@ -52,9 +45,9 @@ _PART_OF = re.compile(
 _HANGUL = re.compile(r"\d[\d,.]*[천만억조](?:\s?\d[\d,]*[백천만억]?)*")
 _HANGUL_SCALES = str.maketrans("백천만억조", "百千万億兆", " ")
 _SCALED_HALF = re.compile(r"(\d)0(0{5}|0{8}) (?:et demie?|y medi[oa]|e mei[oa]|e mezz[oa])\b")
-
-
 _SAYINGS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["sayings"].items()}
+_CLOCKS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["clocks"].items()}
+_SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})
 
 
 def in_digits(text: str, language: str) -> str:
@@ -69,11 +62,16 @@ def in_digits(text: str, language: str) -> str:
         return _HANGUL.sub(lambda it: f"{kanji_value(it[0].translate(_HANGUL_SCALES)):.15g}", text)
     if language not in _KNOWN:
         return text
-    text = _FORMS["roman_century"].sub(_century, _PER_CENT.sub("%", text))
+    text = _FORMS["roman_century"].sub(
+        lambda it: f"{roman_value(next(filter(None, it.groups())))}th century", text
+    )
+    text = _PER_CENT.sub("%", text)
     if language == "en":
         text = _AND_A_HALF.sub(lambda it: " §" if it[1] else " ¶", text)
         text = _FORMS["short_hundred"].sub(r"\1 hundred ", _PIECE.sub(_piece, text))
-        text = _HALF.sub("0.5 ", _DOZEN.sub(_dozens, _FORMS["decade"].sub(_decade, text)))
+        text = _FORMS["decade"].sub(r"\1 \2ty's", text)  # eighteen nineties: 1890's
+        text = _DOZEN.sub(lambda it: f"{12 * _COUNT.get(it[1].casefold(), 0.5):.0f}", text)
+        text = _HALF.sub("0.5 ", text)
         text = _FRACTION.sub(_share, text)
     digits = _spelled(text, language)
     digits = _SCALED_HALF.sub(r"\g<1>5\2", digits)
@@ -85,43 +83,26 @@ def in_digits(text: str, language: str) -> str:
     return clock.sub(_time, digits) if clock else digits
 
 
-@dataclass(frozen=True)
-class _Token:
-    word: str
-    never: bool
+class _Token(str):
+    """A word, with the methods that text2num calls."""
+
+    __slots__ = ()
 
     def text(self) -> str:
-        return self.word
+        return str(self)
 
-    def nt_separated(self, _previous: "_Token") -> bool:
+    def nt_separated(self, _previous: str) -> bool:
         return False
 
     def not_a_number_part(self) -> bool:
-        return self.never
-
-
-@dataclass(frozen=True)
-class _Spelled:
-    start: int
-    stop: int
-    digits: str
+        return self[0].isdigit()
 
 
 def _spelled(text: str, language: str) -> str:
-    parts: list[str] = []
-    end = 0
-    for number in _years_joined(text, language):
-        parts += [text[end : number.start], number.digits]
-        end = number.stop
-    return "".join(parts) + text[end:]
-
-
-def _numbers(text: str, language: str) -> Iterator[_Spelled]:
-    places = [(found.start(), found.end()) for found in _TOKEN.finditer(text)]
-    words = [text[start:end].casefold() for start, end in places]
-    tokens = [_Token(word, never=word[0].isdigit()) for word in words]
-    end = 0
-    for number in find_numbers(tokens, language, threshold=0):
+    places = [it.span() for it in _TOKEN.finditer(text)]
+    words = [_Token(text[start:end].casefold()) for start, end in places]
+    found: list[tuple[int, int, str]] = []
+    for number in find_numbers(words, language, threshold=0):
         start, stop = places[number.start][0], places[number.end - 1][1]
         written = text[start:stop].casefold()
         before = words[number.start - 1] if number.start else ""
@@ -130,35 +111,32 @@ def _numbers(text: str, language: str) -> Iterator[_Spelled]:
             continue
         if written == "second" and before not in _BEFORE_ORDINALS:
             continue
+        previous, end, value = found[-1] if found else (0, 0, "")
         adjoins = bool(number.start) and end == places[number.start - 1][1]
         if number.value in _SCALES and (
             adjoins or before[:1].isdigit() or before in {"§", "¶"}
         ):  # 1.2 million
             continue
+        digits = f"{number.value:.10g}" + ("th" if number.is_ordinal else "")
+        if language == "en" and _closes_year(value, text[end:start].casefold(), digits):
+            start, digits = previous, value + digits.zfill(2)
+            found.pop()
+        found.append((start, stop, digits))
+    parts: list[str] = []
+    end = 0
+    for start, stop, digits in found:
+        parts += [text[end:start], digits]
         end = stop
-        yield _Spelled(start, stop, f"{number.value:.10g}" + ("th" if number.is_ordinal else ""))
+    return "".join(parts) + text[end:]
 
 
-def _years_joined(text: str, language: str) -> list[_Spelled]:
-    """``eighteen thirty-four`` is heard as 18 and 34, and is 1834."""
-    joined: list[_Spelled] = []
-    for number in _numbers(text, language):
-        before = joined[-1] if joined and language == "en" else None
-        if before and before.digits.isdigit() and number.digits.isdigit():
-            between = text[before.stop : number.start].casefold()
-            is_o = between.strip(" -") in {"o", "oh"}
-            least, most = (0, 9) if is_o else (10, 99)
-            closes = least <= int(number.digits) <= most and (is_o or between in {" ", "-"})
-            if closes and 10 <= int(before.digits) <= 20:
-                year = before.digits + number.digits.zfill(2)
-                joined[-1] = _Spelled(before.start, number.stop, year)
-                continue
-        joined.append(number)
-    return joined
-
-
-_SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})
-_CLOCKS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["clocks"].items()}
+def _closes_year(century: str, between: str, digits: str) -> bool:
+    """Whether 18 and 34 are one number: ``eighteen thirty-four``, ``nineteen oh five``."""
+    if not (century.isdigit() and digits.isdigit() and 10 <= int(century) <= 20):
+        return False
+    if between.strip(" -") in {"o", "oh"}:
+        return int(digits) <= 9
+    return between in {" ", "-"} and 10 <= int(digits) <= 99
 
 
 def _time(found: re.Match[str]) -> str:
@@ -177,23 +155,12 @@ def _with_part(found: re.Match[str]) -> str:
     return f"{whole}.{'5' if found[3] == '§' else '25'}{found[2] or ''}"
 
 
-def _century(found: re.Match[str]) -> str:
-    """``XVIIe siècle`` as ``17th century``."""
-    values = [_ROMAN[it] for it in next(it for it in found.groups() if it)]
-    after = [*values[1:], 0]
-    value = sum(-one if one < other else one for one, other in zip(values, after, strict=True))
-    return f"{value}th century"
-
-
-def _dozens(found: re.Match[str]) -> str:
-    count = found[1].casefold()
-    return "6" if count == "half a" else str(12 * _COUNT[count])
-
-
-def _decade(found: re.Match[str]) -> str:
-    """``eighteen nineties`` as ``1890s``."""
-    century = 16 + _CENTURIES.index(found[1].casefold())
-    return f"{century}{2 + _TENS.index(found[2].casefold())}0s"
+def roman_value(written: str) -> int:
+    """The value of ``XVII``."""
+    values = [_ROMAN[it] for it in written]
+    return sum(
+        -it if it < after else it for it, after in zip(values, [*values[1:], 0], strict=True)
+    )
 
 
 def _piece(found: re.Match[str]) -> str:
@@ -231,20 +198,18 @@ def _kanji(found: re.Match[str]) -> str:
 def kanji_value(written: str) -> float | None:
     """The value of kanji numerals with or without digits among them: ``1万2千``, ``二〇二四``."""
     if re.fullmatch(r"[〇零一二三四五六七八九]+", written):
-        return float("".join(str(_KANJI_DIGITS[it]) for it in written))
+        return float("".join(f"{unicodedata.numeric(it):.0f}" for it in written))
     total = section = 0.0
     number: float | None = None
     for part in re.findall(r"\d[\d,]*(?:\.\d+)?|\D", written.rstrip(",.")):
         if part[0].isdigit():
             number = float(part.replace(",", ""))
-        elif part in _KANJI_DIGITS:
-            number = _KANJI_DIGITS[part]
-        elif part in _KANJI_SCALES:
-            section += (1 if number is None else number) * _KANJI_SCALES[part]
-            number = None
-        elif part in _KANJI_MYRIADS:
-            total += ((section + (number or 0)) or 1) * _KANJI_MYRIADS[part]
+        elif part in _MYRIADS:
+            total += ((section + (number or 0)) or 1) * _MYRIADS[part]
             section, number = 0.0, None
+        elif part in "十百千":
+            section += (1 if number is None else number) * unicodedata.numeric(part)
+            number = None
         else:
-            return None
+            number = unicodedata.numeric(part)
     return total + section + (number or 0)

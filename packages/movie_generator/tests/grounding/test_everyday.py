@@ -240,6 +240,17 @@ NL = (
 
 
 @pytest.mark.parametrize(
+    ("head", "scale"),
+    [("(in thousands)", "thousand"), ("($m)", "million"), ("$bn", "billion"), ("(bn)", "billion")],
+)
+def test_the_head_of_a_table_tells_of_how_many_its_numbers_are(head: str, scale: str) -> None:
+    page = f"| Revenue {head} | 3.4 |{EN}"
+    assert reasons(page, f"Revenue was 3.4 {scale} dollars.", "en") == []
+    assert reasons(page, f"Revenue was 4.3 {scale} dollars.", "en")
+    assert reasons(page, "Revenue was 3.4 trillion dollars.", "en")
+
+
+@pytest.mark.parametrize(
     ("page", "sentence", "language"),
     [
         (FR, "La largeur est de 12,5 m.", "fr"),
