@@ -41,18 +41,6 @@ class KnownGame:
     """What that walkthrough takes to have been typed before its first command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A public repository that has the files."""
-
-    repository: str
-    folder: str
-
-    def address(self, file: str) -> str:
-        """Return the address where a person gets ``file``."""
-        return f"https://github.com/{self.repository} ({self.folder}/{file})"
-
-
 @cache
 def known_games() -> dict[str, KnownGame]:
     """Name -> game."""
@@ -69,11 +57,9 @@ def known_games() -> dict[str, KnownGame]:
     }
 
 
-@cache
 def needs_jericho(sha256: str) -> bool:
     """Return whether bocfel cannot play the story with this hash of its image to its end."""
-    games = (it for it in _document()["games"] if it.get("engine") == "jericho")
-    return any(it["profile"]["sha256"] == sha256 for it in games)
+    return any(it.image == sha256 and it.needs_jericho for it in known_games().values())
 
 
 def walkthrough_seed(sha256: str) -> int:
@@ -81,10 +67,12 @@ def walkthrough_seed(sha256: str) -> int:
     return next((it.seed for it in known_games().values() if it.image == sha256), 0)
 
 
-@cache
-def sources() -> tuple[Source, ...]:
-    """Return the repositories that have the files."""
-    return tuple(Source(**it) for it in _document()["sources"])
+def addresses(file: str = "") -> list[str]:
+    """List where a person gets a game's file, or all of them: public repositories."""
+    return [
+        f"https://github.com/{it['repository']} ({it['folder']}/{file})"
+        for it in _document()["sources"]
+    ]
 
 
 @cache
@@ -120,8 +108,8 @@ def game_file(name: str, folders: Sequence[Path]) -> Path:
     if path:
         return path
     game = known_games()[name]
-    where = " or ".join(source.address(game.file) for source in sources())
     raise StoryNotFoundError(
         f"the story file of {game.title} is not at hand: get {game.file} (SHA-256 {game.sha256}) "
-        f"from {where}, and put it into {folders[-1]} or a folder that {STORIES_VARIABLE} names"
+        f"from {' or '.join(addresses(game.file))}, and put it into {folders[-1]} or a folder that "
+        f"{STORIES_VARIABLE} names"
     )

@@ -16,40 +16,20 @@ KEY_NAMES = ("space", "enter", "escape", "up", "down", "left", "right", "delete"
 KEYS_TO_GIVE = f"{', '.join(KEY_NAMES)}, or one character"
 """How it is said which keys there are."""
 
-_INTERPRETER_VERBS = frozenset(
-    re.findall(
-        "[a-z]+",
-        "save restore restart quit q die script unscript noscript transcript verify undo",
-    )
+_INTERPRETER_VERBS = re.findall(
+    r"\w+", "save restore restart quit q die script unscript noscript transcript verify undo"
 )
 # What parsers skip before a verb, and "oops", which puts the next word into the last command.
-_FILLERS = frozenset(
-    re.findall(
-        "[a-z]+", "a an the and of then all one but except yes no y here is are to please oops o"
-    )
+_FILLERS = re.findall(
+    r"\w+", "a an the and of then all one but except yes no y here is are to please oops o"
 )
-_SHORTEST_WORD_LENGTH = 6  # version 3; what is refused there does no harm elsewhere
-_CUT_VERBS = frozenset(
-    verb[:_SHORTEST_WORD_LENGTH]
-    for verb in _INTERPRETER_VERBS
-    if len(verb) >= _SHORTEST_WORD_LENGTH
-)
+_READ = 6  # letters of a word in version 3; what is refused there does no harm elsewhere
+_CUT_VERBS = frozenset(verb[:_READ] for verb in _INTERPRETER_VERBS if len(verb) >= _READ)
 # These are not nouns, and need no object: at the end of a part they are dangerous behind any word,
 # for release 88 of Zork I takes some ordinary words ("float", "fry") for fillers.
 _NEVER_LAST = frozenset(("save", "restore", "restor", "restart", "restar", "quit", "q"))
 _PARTS = re.compile(r'[.,;"]|\bthen\b|\band\b', re.IGNORECASE)
-_TYPOGRAPHY = str.maketrans(
-    {
-        "\u2018": "'",
-        "\u2019": "'",
-        "\u201c": '"',
-        "\u201d": '"',
-        "\u2013": "-",
-        "\u2014": "-",
-        "\u2026": "...",
-        "\u00a0": " ",
-    }
-)
+_TYPOGRAPHY = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u00a0", "''\"\"-- ")
 
 
 def validate_command(command: str, waits_for: Waits | None = "line") -> str:
@@ -64,7 +44,7 @@ def validate_command(command: str, waits_for: Waits | None = "line") -> str:
         return _key(command)
     if waits_for is None and not command.strip():
         return ""
-    cleaned = command.translate(_TYPOGRAPHY).strip()
+    cleaned = command.translate(_TYPOGRAPHY).replace("\u2026", "...").strip()
     if "\n" in cleaned or "\r" in cleaned:
         raise InvalidCommandError("a command must be one line")
     cleaned = re.sub("[ \t]+", " ", cleaned.removeprefix(">")).strip()
@@ -101,5 +81,5 @@ def _refuse_interpreter_verb(part: str) -> None:
         raise InvalidCommandError(f"{verb!r} is for debugging the game, not for playing it")
     if words and words[-1] in _NEVER_LAST:
         verb = words[-1]
-    if verb in _INTERPRETER_VERBS or verb[:_SHORTEST_WORD_LENGTH] in _CUT_VERBS:
+    if verb in _INTERPRETER_VERBS or verb[:_READ] in _CUT_VERBS:
         raise InvalidCommandError(f"{verb!r} is a command to the interpreter, not to the game")

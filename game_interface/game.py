@@ -42,33 +42,19 @@ class Game:
 
     def __init__(self, story: Story, engine: Engine, seed: int) -> None:
         """Use `open_game`; a game must be started or restored before it is played."""
+        self.story: StoryInfo = story.info
+        """The story's or environment's name, title, place and figures."""
+        self.engine_name: EngineName = engine.name
+        """Which engine runs the story."""
+        self.seed = seed
+        """The seed of the game's random numbers; seed and commands determine the game."""
+        self.vocabulary = Vocabulary.of(story.image) if story.image else Vocabulary.unknown()
+        """The words that the game's parser knows, cut to its word length."""
         self._story = story
         self._engine = engine
-        self._seed = seed
         self._reader = FactsReader(story.image, story.profile) if story.image else None
-        self._vocabulary = Vocabulary.of(story.image) if story.image else Vocabulary.unknown()
         self._moment: _Moment | None = None
         self._closed = False
-
-    @property
-    def story(self) -> StoryInfo:
-        """The story's or environment's name, title, place and figures."""
-        return self._story.info
-
-    @property
-    def engine_name(self) -> EngineName:
-        """Which engine runs the story."""
-        return self._engine.name
-
-    @property
-    def seed(self) -> int:
-        """The seed of the game's random numbers; seed and commands determine the game."""
-        return self._seed
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words that the game's parser knows, cut to its word length."""
-        return self._vocabulary
 
     @property
     def is_over(self) -> bool:
@@ -100,14 +86,14 @@ class Game:
         Raises: StoryFormatError, EngineError when it cannot begin.
         """
         self._require_open()
-        seed = self._seed if seed is None else seed
+        seed = self.seed if seed is None else seed
         try:
             reply = self._engine.start(seed)
             memory = self._memory(reply)
             holders = self._reader.holders_of_player(memory) if self._reader and memory else ()
             ending: Ending | None = "other" if reply.ended else None
             progress = Progress(reply.died or False, ending, holders, self._digest(reply))
-            self._moment, self._seed = self._seen(reply, progress), seed
+            self._moment, self.seed = self._seen(reply, progress), seed
         except EngineError as error:
             raise type(error)(f"the game cannot start: {error}") from error
         return _all_text(reply)
@@ -157,7 +143,7 @@ class Game:
         now = self._current
         if not now.reply.state:
             return b""
-        snapshot = Snapshot(self._engine.name, self._seed, now.progress, now.reply.state)
+        snapshot = Snapshot(self._engine.name, self.seed, now.progress, now.reply.state)
         return encode(snapshot, self.story.sha256)
 
     def restore(self, data: bytes) -> None:
@@ -169,7 +155,7 @@ class Game:
         snapshot = decode(data, self.story.sha256, self._engine.name)
         reply = self._engine.look(snapshot.state)
         self._moment = self._seen(reply, snapshot.progress)
-        self._seed = snapshot.seed
+        self.seed = snapshot.seed
 
     def close(self) -> None:
         """Release the engine; calling it again does nothing."""

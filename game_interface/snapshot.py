@@ -73,9 +73,7 @@ def earlier_memory(data: bytes, image: StoryImage) -> bytes | None:
         return None
     unpacker = zlib.decompressobj()
     body = unpacker.decompress(remainder.partition(b"\n")[2][_DIGEST_SIZE:], _STATE_BYTES)
-    difference = body[4 + int.from_bytes(body[:4], "big") :][: image.dynamic_size]
-    first = int.from_bytes(image.data[: len(difference)], "big")
-    return (int.from_bytes(difference, "big") ^ first).to_bytes(len(difference), "big")
+    return image.difference(body[4 + int.from_bytes(body[:4], "big") :][: image.dynamic_size])
 
 
 def decode(data: bytes, story: str, engine: EngineName) -> Snapshot:
@@ -120,9 +118,9 @@ def _checked(head: dict[str, Any]) -> tuple[dict[str, Any], Progress]:
     """Return the head, which may come from anywhere, with its progress taken out."""
     died, ending, said = head.pop("died"), head.pop("ending"), head.pop("said")
     held = tuple(head.pop("player_globals"))
-    if died not in (True, False, None) or ending not in ("death", "victory", "other", None):
-        raise ValueError("its progress cannot be read")
-    if not all(isinstance(it, int) and 0 <= it <= _LARGEST_GLOBAL for it in held):
+    are_globals = all(isinstance(it, int) and 0 <= it <= _LARGEST_GLOBAL for it in held)
+    is_ending = ending in ("death", "victory", "other", None)
+    if died not in (True, False, None) or not is_ending or not are_globals:
         raise ValueError("its progress cannot be read")
     if not all(isinstance(it, str) for it in (said, head["story"], head["engine"])):
         raise ValueError("it does not say whose it is")

@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,6 @@ START_SECONDS = 120.0  # the bundled model takes one; a large file on a cold dis
 STOP_SECONDS = 3.0
 ILLEGAL_INSTRUCTION = (-4, 132, 0xC000001D)  # SIGILL; the same behind a shell; on Windows
 
-_SIGNALS = {it.value: it.name for it in signal.Signals}
 _READY = re.compile(rb'\{"listens": "[^"]+"\}\s*$')
 """What server.py prints; whatever else comes is a library's and means nothing."""
 
@@ -203,8 +201,7 @@ class _Child:
         stderr.seek(0)
         lines = stderr.read().decode(errors="replace").strip().splitlines()
         tail = "\n".join(lines[-10:]) or "It wrote no message."
-        how = _SIGNALS.get(-(code or 0), f"exit code {code}")
-        return f"The embedded model ended while starting ({how}).\n{tail}"
+        return f"The embedded model ended while starting ({reaper.exit_reason(code or 0)}).\n{tail}"
 
 
 def _environment(key: str) -> dict[str, str]:

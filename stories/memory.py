@@ -84,6 +84,11 @@ class StoryImage:
         """Return the two bytes at `address` as a number."""
         return int.from_bytes(self.data[address : address + 2], "big")
 
+    def difference(self, memory: bytes) -> bytes:
+        """Return memory XOR the story's first bytes: nearly all zeros, and its own inverse."""
+        first = int.from_bytes(self.data[: len(memory)], "big")
+        return (int.from_bytes(memory, "big") ^ first).to_bytes(len(memory), "big")
+
     @cached_property
     def sha256(self) -> str:
         """The hash that names this story: of the image without padding."""

@@ -39,7 +39,7 @@ def show(flags: argparse.Namespace) -> int:
     """Print the list; returns the exit code."""
     from platformdirs import user_cache_path
 
-    from game_interface.catalogue import at_hand, known_games, sources, story_folders
+    from game_interface.catalogue import addresses, at_hand, known_games, story_folders
 
     given = [flags.stories] if flags.stories else []
     files = at_hand([*given, *story_folders(user_cache_path("zorkgpt"))])
@@ -49,7 +49,7 @@ def show(flags: argparse.Namespace) -> int:
             {
                 **asdict(game),
                 "path": str(files[game.name]) if game.name in files else None,
-                "sources": [source.address(game.file) for source in sources()],
+                "sources": addresses(game.file),
             }
             for game in games
         ]
@@ -65,6 +65,5 @@ def show(flags: argparse.Namespace) -> int:
             line = fill(line, room, subsequent_indent=further, break_on_hyphens=False)
         print(line)
     print(f"{len(files)} of {counted(len(games), 'game')} at hand.", end=" ")
-    places = (f"https://github.com/{it.repository} ({it.folder})" for it in sources())
-    print(f"You can get the files from {' or '.join(places)}.")
+    print(f"You can get the files from {' or '.join(addresses())}.")
     return DONE

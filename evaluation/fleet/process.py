@@ -36,7 +36,6 @@ PRELOADED = (
 _FROM_A_TERMINAL = (signal.SIGINT, signal.SIGHUP)
 _UNKNOWN = 255
 """The exit code of all forks of a fork server that is gone, whether or not they have ended."""
-_SIGNALS = {it.value: it.name for it in signal.Signals}  # real-time ones have no names
 multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOADED))
 
 
@@ -132,7 +131,7 @@ class EpisodeProcess:
             return ""
         lines = self.last_words().strip().splitlines()
         if code < 0:
-            return f"killed by {_SIGNALS.get(-code, f'signal {-code}')}"
+            return f"killed by {reaper.exit_reason(code)}"
         if not lines:
             hint = ": is the disk full?" if code == 1 else ""
             return f"exit code {code}, without a message{hint}"

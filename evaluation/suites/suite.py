@@ -11,7 +11,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from game_interface import StoryInfo
-from game_interface.catalogue import known_games, sources
+from game_interface.catalogue import addresses, known_games
 from game_interface.errors import StoryFormatError, StoryNotFoundError
 from game_interface.story import find_story, load_story
 from mcp_ghost.files import read_regular
@@ -139,7 +139,7 @@ def _known(name: str) -> Mapping[str, Any]:
     if game is None:
         hint = did_you_mean(name, known_games()) or "`main.py games` lists those that are known"
         raise ValueError(f"there is no known game '{name}' ({hint})")
-    at = " or ".join(source.address(game.file) for source in sources())
+    at = " or ".join(addresses(game.file))
     return {"name": name, "title": game.title, "sha256": game.image, "at": at}
 
 

@@ -187,13 +187,11 @@ class GlkEngine:
     def _shown(
         self, state: _State, packed: bytes, text: str, before: Above, *, ended: bool = False
     ) -> Reply:
-        image, memory = self._image, None
-        if image and state.saved:
-            memory = dynamic_memory(state.saved, image.data, image.dynamic_size)
+        image = self._image if state.saved else None
         return Reply(
             text=without_prompt(text),
             state=packed,
-            memory=memory,
+            memory=dynamic_memory(state.saved, image) if image else None,
             upper="" if state.above.upper == before.upper else state.above.upper,
             status_line=" ".join(" ".join(state.above.status).split()),
             waits_for=state.waits_for or "line",

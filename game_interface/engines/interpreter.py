@@ -187,8 +187,7 @@ class Interpreter:
         if code in _CANNOT_RUN:
             raise self._not_started(said[:_SHOWN_CHARACTERS])
         if code < 0:
-            name = next((it.name for it in signal.Signals if it == -code), str(-code))
-            why = f"{name}; a story may use {MEMORY_BYTES >> 20} MiB of memory"
+            why = f"{reaper.exit_reason(code)}; a story may use {MEMORY_BYTES >> 20} MiB of memory"
             if -code == signal.SIGXCPU:
                 why = "it used up its processor time"
             raise EngineError(f"the interpreter ended by itself ({why})")
@@ -221,8 +220,7 @@ def read_pipe(pipe: IO[bytes], seconds: float, most: int, *, one_line: bool = Fa
         while not (one_line and output.endswith(b"\n")):
             if not selector.select(max(0.0, deadline - time.monotonic())):
                 raise EngineError(f"the story gave no answer within {seconds:g} seconds")
-            chunk = os.read(pipe.fileno(), _CHUNK)
-            if not chunk:
+            if not (chunk := os.read(pipe.fileno(), _CHUNK)):
                 break
             output += chunk
             if len(output) > most:
@@ -231,15 +229,13 @@ def read_pipe(pipe: IO[bytes], seconds: float, most: int, *, one_line: bool = Fa
 
 
 def _place() -> str:
-    is_there = os.access(_MEMORY_FOLDER, os.W_OK)
-    return str(_MEMORY_FOLDER) if is_there else tempfile.gettempdir()
+    return str(_MEMORY_FOLDER) if os.access(_MEMORY_FOLDER, os.W_OK) else tempfile.gettempdir()
 
 
 @cache
 def _sweep() -> None:
     """Remove the folders of runs whose program was killed; once in a program."""
-    oldest = time.time() - _STALE_SECONDS
     for folder in Path(_place()).glob(f"{_PREFIX}*"):
         with suppress(OSError):  # somebody else's
-            if folder.stat().st_mtime < oldest:
+            if folder.stat().st_mtime < time.time() - _STALE_SECONDS:
                 shutil.rmtree(folder)

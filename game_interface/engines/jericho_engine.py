@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -33,13 +32,8 @@ MEMORY_BYTES = 2**30
 _ANSWER_BYTES = 2**23
 _CHUNK = 2**16
 _NEEDED = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "VIRTUAL_ENV",
+    *("PATH", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
 )
 """Variables of the program that the process gets: no address with a password, no key."""
 _SHOWN_CHARACTERS = 200
@@ -73,13 +67,10 @@ class JerichoEngine:
                 "files allows no programs, point TMPDIR at one that does, or choose 'auto'"
             ) from error
 
-    def _open(self) -> "_Process":
-        if self._process is None:
-            self._process = _Process()
-            self._at = None
-            story = base64.b64encode(self._image.data).decode()
-            self._ask(START_SECONDS, "open", story)
-        return self._process
+    def _open(self) -> None:
+        self._process, self._at = _Process(), None
+        story = base64.b64encode(self._image.data).decode()
+        self._ask(START_SECONDS, "open", story)
 
     def start(self, seed: int) -> Reply:
         """Begin the story."""
@@ -111,7 +102,7 @@ class JerichoEngine:
     def _reply(self, answer: dict[str, Any], seed: int) -> Reply:
         memory, stack = (base64.b64decode(answer[name]) for name in ("memory", "stack"))
         head = json.dumps({"seed": seed, "rest": answer["rest"]}, separators=(",", ":"))
-        self._at = head.encode() + b"\n" + self._difference(memory) + stack
+        self._at = head.encode() + b"\n" + self._image.difference(memory) + stack
         return Reply(str(answer["text"]), self._at, memory, waits_for=None)
 
     def _parts(self, state: bytes) -> tuple[dict[str, Any], bytes, bytes]:
@@ -121,25 +112,20 @@ class JerichoEngine:
             head = json.loads(text)
             if not isinstance(head["seed"], int) or len(data) < size:
                 raise ValueError("it is not whole")  # noqa: TRY301
-            return head, self._difference(data[:size]), data[size:]
+            return head, self._image.difference(data[:size]), data[size:]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SnapshotError(f"jericho cannot use this snapshot: {error!r}") from error
-
-    def _difference(self, memory: bytes) -> bytes:
-        """Return the memory XOR the story's first one: nearly all zeros, and its own inverse."""
-        size = len(memory)
-        first = int.from_bytes(self._image.data[:size], "big")
-        return (int.from_bytes(memory, "big") ^ first).to_bytes(size, "big")
 
     def _ask(self, seconds: float, method: str, *arguments: object) -> dict[str, Any]:
         """Return the answer to a request; after a failure the process is gone.
 
         Raises: EngineError.
         """
-        process = self._open() if method != "open" else self._process
-        assert process  # noqa: S101  just opened
+        if not self._process:
+            self._open()
+        assert self._process  # noqa: S101  just opened
         try:
-            answer = process.exchange([method, arguments], seconds)
+            answer = self._process.exchange([method, arguments], seconds)
         except BaseException:  # interrupted, too: this answer must not pass for the next one's
             self.close()
             raise
@@ -195,9 +181,8 @@ class _Process:
             code = process.wait()
             self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - _CHUNK))
             lines = self._complaints.read().decode(errors="replace").rstrip().splitlines()
-            name = next((it.name for it in signal.Signals if it == -code), f"code {code}")
             said = f": {one_line(lines[-1], _SHOWN_CHARACTERS)}" if lines else ""
-            raise EngineError(f"the engine ended by itself ({name}{said})")
+            raise EngineError(f"the engine ended by itself ({reaper.exit_reason(code)}{said})")
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError as error:

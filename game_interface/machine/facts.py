@@ -9,10 +9,11 @@ list with a thing whose name cannot be read is unknown, for many stories make up
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from game_interface.machine.exits import Exit, ExitReader
-from stories.memory import DEEPEST, MachineMemory, StoryImage
+from stories.memory import MachineMemory, StoryImage
 from stories.profile import NO_PROFILE, Globals, Profile, ScoreForm
 from stories.vocabulary import AbsentWords
 
@@ -74,14 +75,8 @@ class Facts:
     @property
     def unknown(self) -> tuple[str, ...]:
         """The names of those facts about the game that are not known."""
-        told = {
-            "room": self.room_id,
-            "score": self.score,
-            "moves": self.moves,
-            "inventory": self.inventory,
-            "deaths": self.deaths,
-        }
-        return tuple(name for name, value in told.items() if value is None)
+        names = ("room_id", "score", "moves", "inventory", "deaths")
+        return tuple(it.removesuffix("_id") for it in names if getattr(self, it) is None)
 
 
 class FactsReader:
@@ -104,8 +99,7 @@ class FactsReader:
         """
         if not self._is_guess or not self._player:
             return ()
-        last = range(_GLOBALS)
-        return tuple(it for it in last if at_start.global_value(it) == self._player)
+        return tuple(it for it in range(_GLOBALS) if at_start.global_value(it) == self._player)
 
     def read(
         self,
@@ -130,7 +124,7 @@ class FactsReader:
         dark = test is not None and memory.global_value(test.index) == test.value
         score = self._score(memory, ending)
         inventory = None  # of a player that was guessed unknown, unless it is in the room
-        is_certain = not self._is_guess or (player and _is_in(memory, player, room or 0))
+        is_certain = not self._is_guess or (player and room in _holders(memory, player))
         if player and is_certain and not self._profile.lists_more:
             things = tuple(self._contents(memory, player))
             inventory = things if all(thing.name for thing in things) else None
@@ -215,9 +209,8 @@ class FactsReader:
         return Thing(number, self._name(memory, number), holder, portable=portable, shut=shut)
 
     def _shown(self, memory: MachineMemory, number: int) -> bool:
-        if number == self._player or not memory.exists(number):
-            return False
-        return not memory.has(number, self._profile.attributes.hidden)
+        hidden = self._profile.attributes.hidden
+        return number != self._player and memory.exists(number) and not memory.has(number, hidden)
 
 
 def _globals(image: StoryImage, known: Globals) -> Globals:
@@ -233,23 +226,18 @@ def _value(memory: MachineMemory, index: int | None) -> int | None:
     return None if index is None else memory.global_value(index)
 
 
+def _holders(memory: MachineMemory, number: int) -> list[int]:
+    """List what an object is in, from the inside out; nothing where that goes round in circles."""
+    found: list[int] = []
+    while (number := memory.parent(number)) and number not in found:
+        found.append(number)
+    return [] if number else found
+
+
 def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
     """Find the outermost holder of an object within `outside`; 0 for an object in nothing."""
-    for depth in range(DEEPEST):
-        holder = memory.parent(number)
-        if holder in (0, outside):
-            return number if depth else 0
-        number = holder
-    return 0
-
-
-def _is_in(memory: MachineMemory, number: int, place: int) -> bool:
-    """Return whether an object is in a place that exists, also by way of other things."""
-    for _ in range(DEEPEST):
-        number = memory.parent(number)
-        if number in (0, place):
-            return number != 0
-    return False
+    inside = takewhile(lambda it: it != outside, _holders(memory, number))
+    return next(iter([*inside][-1:]), 0)
 
 
 def _guess_player(image: StoryImage) -> int | None:

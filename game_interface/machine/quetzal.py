@@ -1,43 +1,35 @@
 """The dynamic memory in a saved game: chunks as in the Quetzal standard 1.4, read with care."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from game_interface.errors import EngineError
 from stories.container import iff_chunks
+from stories.memory import StoryImage
 
 _FORMS: Final = (b"IFZS", b"BFZS")
 """Of the standard, and of what bocfel saves by itself."""
+_ZEROS: Final = re.compile(rb"\0(.)", re.DOTALL)
 
 
-def dynamic_memory(saved: bytes, story: bytes, size: int) -> bytes:
-    """Return the first `size` bytes of memory: the story's own, changed by the chunk CMem or UMem.
+def dynamic_memory(saved: bytes, image: StoryImage) -> bytes:
+    """Return the dynamic memory: the story's own, changed by the chunk CMem, or the chunk UMem.
 
     Raises: EngineError when it is not a whole saved game.
     """
-    chunks = dict(_chunks(saved))
+    chunks, size = dict(_chunks(saved)), image.dynamic_size
     if b"Stks" not in chunks or b"IFhd" not in chunks:
         raise EngineError("the state that the interpreter left is not whole")
     if (plain := chunks.get(b"UMem")) is not None and len(plain) == size:
         return plain
-    packed = chunks.get(b"CMem")
-    if packed is None:
+    if (packed := chunks.get(b"CMem")) is None:
         raise EngineError("the state that the interpreter left has no memory")
-    difference = bytearray()
-    position = 0
-    while position < len(packed) and len(difference) <= size:
-        # A zero and a number n stand for n + 1 zeros; whatever else for itself.
-        end = packed.find(0, position)
-        end = len(packed) if end < 0 else end
-        difference += packed[position:end]
-        if end + 1 < len(packed):
-            difference += bytes(packed[end + 1] + 1)
-        position = end + 2
+    # A zero and a number n stand for n + 1 zeros; whatever else for itself.
+    difference = _ZEROS.sub(lambda it: bytes(it[1][0] + 1), packed[: 2 * size + 1])
     if len(difference) > size:
         raise EngineError("the state that the interpreter left is of another story")
-    difference += bytes(size - len(difference))
-    memory = int.from_bytes(difference, "big") ^ int.from_bytes(story[:size], "big")
-    return memory.to_bytes(size, "big")
+    return image.difference(difference.ljust(size, b"\0"))
 
 
 def restorable(saved: bytes) -> bytes:

@@ -34,7 +34,7 @@ def one_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sources = [{"repository": "somebody/games", "folder": "suite"}]
     (tmp_path / GAMES_FILE).write_text(json.dumps({"sources": sources, "games": [game]}))
     monkeypatch.setattr(catalogue, "STORIES", tmp_path)
-    caches = (catalogue._document, catalogue.known_games, catalogue.sources)
+    caches = (catalogue._document, catalogue.known_games)
     for cached in caches:
         cached.cache_clear()
     yield

@@ -6,13 +6,13 @@ import asyncio
 import errno
 import re
 import shutil
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from mcp_ghost.servers import reaper
 from mcp_ghost.servers.process import ServerProcess
 
 if TYPE_CHECKING:
@@ -177,10 +177,7 @@ def _ending(process: ServerProcess) -> str:
         return "closed its connection"
     if status >= 0:
         return f"exited with status {status}"
-    try:
-        return f"was ended by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was ended by signal {-status}"
+    return f"was ended by {reaper.exit_reason(status)}"
 
 
 def _stderr_block(process: ServerProcess | None) -> list[str]:

@@ -204,3 +204,10 @@ if __name__ == "__main__":
 else:
     atexit.register(_reaper.stop)
     os.register_at_fork(after_in_child=_reaper.forget)
+
+
+def exit_reason(code: int) -> str:
+    """Name the signal that ended a process, or say its exit code."""
+    with suppress(ValueError):  # real-time signals have no names
+        return signal.Signals(-code).name
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
