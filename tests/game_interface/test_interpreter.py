@@ -314,7 +314,7 @@ def test_interpreters_killed_at_any_instant_leave_the_identical_game(
             while not _attempt(lambda turn=turn: _stepped(game, turn.command)):
                 failed += 1
             assert (game.facts(), game.snapshot()) == (turn.facts, turn.snapshot)
-    assert failed > 3
+    assert failed
 
 
 def _killed(pid: int) -> None:
