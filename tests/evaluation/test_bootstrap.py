@@ -27,7 +27,6 @@ def paired(dice: random.Random) -> float:
     return dice.choice(SCORES) - dice.choice(SCORES)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("count", [5, 8, 15])
 @pytest.mark.parametrize("draw", [normal, skewed, paired])
 def test_an_interval_holds_the_true_mean_about_as_often_as_it_says(

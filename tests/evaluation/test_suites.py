@@ -226,7 +226,6 @@ def skewed(dice: random.Random, game: float) -> float:
     return game + 0.3 * (dice.choice(SCORES) - statistics.fmean(SCORES))
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("games", [8, 20])
 @pytest.mark.parametrize(
     ("of_game", "of_seed"),

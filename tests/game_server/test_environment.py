@@ -114,7 +114,6 @@ def test_a_game_that_is_not_recorded_writes_nothing_and_plays_like_one_that_is(
     assert len(list((tmp_path / "recorded").glob("episodes/*/events.jsonl"))) == 1
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_a_vector_gives_each_games_own_words(mode: str) -> None:
     how: dict[str, Any] = {"context": "spawn"} if mode == "async" else {}

@@ -132,7 +132,6 @@ def test_a_page_opened_before_its_game_waits_and_says_when_the_program_stops(
             expect(stopped).to_be_hidden()
 
 
-@pytest.mark.soak
 def test_a_page_with_the_token_of_an_earlier_game_only_watches(
     browser: Browser, tmp_path: Path
 ) -> None:

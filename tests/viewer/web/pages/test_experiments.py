@@ -24,7 +24,7 @@ from viewer.web.watch import watching
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [needs_chromium, pytest.mark.soak]
+pytestmark = needs_chromium
 MODELS = ("birch/small", "cedar/tiny")
 SEEDS = 5
 

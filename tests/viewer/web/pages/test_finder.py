@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import TURNS_WITH_TOOLS as TURNS
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-@pytest.mark.soak
 @needs_chromium
 def test_turns_are_found_by_words_by_number_and_by_what_happened(replay: Page) -> None:
     told, search = replay.locator(".told"), replay.get_by_label("Search this episode")

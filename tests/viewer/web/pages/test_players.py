@@ -16,7 +16,7 @@ from tests.support.viewing import play, recorded
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [needs_chromium, pytest.mark.soak]
+pytestmark = needs_chromium
 PLAYERS = ("first-exit", "random")
 TURNS = 6
 
