@@ -25,7 +25,10 @@ _FENCE = re.compile(r"```\w*\n(.*)```", re.DOTALL)
 _MAX_DEPTH = 50
 _KEPT_OF_RESOURCES = ("uri", "name", "title", "description", "mimeType")
 _KNOWN_BLOCKS = ("text", "image", "audio", "resource", "resource_link")
-_ABOUT_RESULTS = ("content", "structuredContent", "toolResult", "isError", "resultType", "_meta")
+_ABOUT_RESULTS = (
+    *("content", "structuredContent", "structured_content", "toolResult"),
+    *("isError", "is_error", "resultType", "_meta"),
+)
 _NO_MESSAGE = "The tool reported an error without a message."
 
 
@@ -63,13 +66,16 @@ def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolC
     clients, are left out; what else they say stands before it. Since 2026-07-28 that content may
     be any JSON value.
     """
-    content = raw.get("content")
+    content, inner = raw.get("content"), raw.get("toolResult")
+    if content is None and isinstance(inner, Mapping) and "content" in inner:
+        return result_from_mcp(inner, limit)
     blocks = content if isinstance(content, list) else [] if content is None else [content]
     # "toolResult": of revision 2024-10-07, CompatibilityCallToolResultSchema in the TypeScript SDK.
-    structured = raw.get("structuredContent", raw.get("toolResult"))
+    structured = raw.get("structuredContent", raw.get("structured_content", inner))
     if content is None and structured is None:  # some servers give nothing but the result itself
         structured = {key: it for key, it in raw.items() if key not in _ABOUT_RESULTS}
-    if raw.get("isError"):
+    is_error = str(raw.get("isError", raw.get("is_error"))).lower() in ("true", "1")
+    if is_error or any(isinstance(it, Mapping) and it.get("type") == "error" for it in blocks):
         message = "\n".join(block["text"] for block in blocks if _is_text(block)).strip()
         # Text blocks are the message itself: repeating them as content would cost tokens twice.
         others = [block for block in blocks if not _is_text(block)]
@@ -284,7 +290,7 @@ def _block(block: object) -> object:
 def _is_text(block: object) -> TypeGuard[Mapping[str, str]]:
     return (
         isinstance(block, Mapping)
-        and block.get("type") == "text"
+        and block.get("type") in ("text", "error")
         and isinstance(block.get("text"), str)
     )
 

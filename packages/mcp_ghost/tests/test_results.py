@@ -244,6 +244,21 @@ def test_what_is_no_list_of_the_protocols_blocks_is_kept(
     assert result_from_mcp(sent) == ToolCallResult(content)
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"content": [{"type": "error", "text": "no such payee"}]},
+        {"content": [text_block("no such payee")], "is_error": True},
+        {"content": [text_block("no such payee")], "isError": "true"},
+        {"toolResult": {"content": [text_block("no such payee")], "isError": True}},
+    ],
+)
+def test_an_error_is_known_in_other_spellings_too(sent: dict[str, Any]) -> None:
+    assert result_from_mcp(sent) == ToolCallResult(None, True, "no such payee")
+    fine = {"content": [text_block("on")], "isError": "false", "structured_content": {"n": 1}}
+    assert result_from_mcp(fine) == ToolCallResult(["on", {"n": 1}])
+
+
 @given(st.text(max_size=60), st.integers(1, 40))
 def test_a_cut_is_visible_and_says_how_much_is_missing(text: str, limit: int) -> None:
     capped = cap(text, limit)

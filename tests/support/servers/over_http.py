@@ -71,7 +71,8 @@ def remote(*arguments: str, **env: str) -> Iterator[Remote]:
 class Faulty(ThreadingHTTPServer):
     """A server that answers ``initialize`` and ``tools/list`` properly, and calls with ``fault``.
 
-    Faults that begin with "init " hit ``initialize`` instead, those with "once:" the first.
+    Faults that begin with "init " or "list " hit ``initialize`` or the list instead, those with
+    "once:" the first.
     Its tool "write" says nothing of its effects.
     """
 
@@ -241,6 +242,9 @@ class _Handler(BaseHTTPRequestHandler):
             version = message["params"]["protocolVersion"]
             result = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
             self._answer(id_, result, **{"mcp-session-id": "session-1"})
+        elif method == "tools/list" and fault.startswith("list once:"):
+            self.server.fault = ""
+            self._misbehave(fault.removeprefix("list once:"))
         elif method == "tools/list":
             described = {**BARE, "annotations": {"idempotentHint": True}}
             tools = [{"name": name, **described} for name in ("echo", "odd")]
@@ -261,6 +265,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif kind == "status":  # status:CODE:BODY
             code, _, body = rest.partition(":")
             self._send(int(code), body, "application/json" if body.startswith("{") else "text/html")
+        elif kind == "events":  # events:DATA
+            self._send(200, f"event: message\ndata: {rest}\n\n", "text/event-stream")
         elif kind == "redirect":
             self._send(307, "", location=rest)
         elif kind == "cut":  # cut:TYPE, after the first half of the body

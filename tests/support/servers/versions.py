@@ -5,7 +5,8 @@ Usage: versions.py stdio|http VERSION,... [DISCOVER]
 DISCOVER is what becomes of ``server/discover`` where no listed version has it: a code of an error
 ("-32601", the default), "ignore", "die", or "die later" (at the next message, as servers on the
 Python SDK before 1.7 do). SLEEP is seconds before a line is read, LATE seconds before
-``server/discover`` is answered. SERVER_LOG names a file that gets a line for each start and each
+``server/discover`` is answered, STRICT the words with which a handshake in another version is
+refused. SERVER_LOG names a file that gets a line for each start and each
 message.
 Over HTTP, the port is printed once it listens, and REJECT has the first request refused with a
 status and the versions that are known.
@@ -149,6 +150,8 @@ class Server:
         if method == "initialize":
             wanted = params["protocolVersion"]
             version = wanted if wanted in older else older[-1]
+            if version != wanted and (words := os.environ.get("STRICT")):
+                raise RefusedError(INVALID, words)
             self.has_shaken_hands = True
             return {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": INFO}
         if not self.has_shaken_hands:

@@ -305,7 +305,12 @@ def translated(entry: Mapping[str, Any]) -> Translated:
 
 
 def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``entry`` with the parts of its command: OpenCode writes a list, Zed once had an object."""
+    """``entry`` without objects for its command, as Zed once had, or its transport, as Cline has.
+
+    OpenCode writes a list as the command.
+    """
+    if isinstance(way := entry.get("transport"), Mapping):
+        entry = {**{key: it for key, it in entry.items() if key != "transport"}, **way}
     command, args = entry.get("command"), entry.get("args")
     if isinstance(command, list) and command:
         more = args if isinstance(args, list) else []

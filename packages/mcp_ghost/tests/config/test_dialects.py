@@ -119,6 +119,19 @@ def test_servers_may_stand_under_no_key_and_have_numbers_and_null() -> None:
         load_servers({"s": {"command": "x"}, "title": "mine"})
 
 
+def test_the_way_to_a_server_may_be_an_object_of_its_own() -> None:  # as Cline writes it
+    local, remote = load_servers(
+        {
+            "mcpServers": {
+                "s": {"transport": {"type": "stdio", "command": "x", "args": ["a"]}},
+                "t": {"transport": {"type": "streamableHttp", "url": URL}, "disabled": True},
+            }
+        }
+    ).values()
+    assert (local.command, local.args, local.type) == ("x", ["a"], "stdio")
+    assert (remote.url, remote.type, remote.disabled) == (URL, "streamable-http", True)
+
+
 def test_what_only_its_own_program_can_start_is_left_out() -> None:
     zed = {"context_servers": {"s": {"source": "extension", "enabled": True, "settings": {}}}}
     assert load_servers(zed)["s"].disabled

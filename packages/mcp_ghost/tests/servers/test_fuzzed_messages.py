@@ -111,6 +111,18 @@ async def all_of(data: bytes) -> list[SessionMessage]:
             return found
 
 
+@pytest.mark.parametrize(
+    "head", [b"Content-Length: %d\r\n\r\n", b"content-length: %d\nContent-Type: x\n\n"]
+)
+async def test_messages_are_read_whose_length_stands_before_them(head: bytes) -> None:
+    answer = b'{"jsonrpc": "2.0",\n"id": 1, "result": {}}'
+    framed = head % len(answer) + answer
+    (first, second) = await all_of(framed + framed)
+    assert first == second
+    logged = b"Content-Length: 999\nHost: x\n\n" + answer.replace(b"\n", b"") + b"\n"
+    assert await all_of(logged) == [first]
+
+
 @pytest.mark.fuzz
 @given(st.lists(messages(), max_size=4))
 def test_of_lines_only_messages_are_made(lines: list[bytes]) -> None:

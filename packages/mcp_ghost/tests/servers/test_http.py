@@ -163,6 +163,16 @@ def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable() 
             'status:422:{"error": {"code": 5, "message": "no", "data": {"at": "x"}}}',
             'no ({"at": "x"})',
         ),
+        ('status:200:{"error": {"code": -32603, "message": "no rows"}}', "no rows"),
+        ('events:{"error": "no rows"}', "no rows"),
+        (
+            'status:200:{"error": {"code": -32603, "message": "No browser session open"}}',
+            "No browser session open",
+        ),
+        (
+            'status:500:{"error": {"code": 1, "message": "The debug session crashed"}}',
+            "The debug session crashed",
+        ),
         ("garbled", "The server sent a malformed reply"),
     ],
 )
@@ -198,6 +208,30 @@ def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
             "it no longer knows this session",
             False,
         ),
+        ("status:500:Session expired", "it no longer knows this session", False),
+        ('status:503:{"error": "Unknown Mcp-Session-Id"}', "it no longer knows", False),
+        (
+            'status:500:{"error": "HTTP 400: {\\"message\\":\\"No valid session ID provided\\"}"}',
+            "it no longer knows this session",
+            False,
+        ),
+        (
+            'status:200:{"id": 9, "error": {"code": 1, "message": "Unknown session id 1"}}',
+            "it no longer knows this session",
+            False,
+        ),
+        (
+            'status:200:{"error": {"code": -32000, "message": "Bad: Server not initialized"}}',
+            "it no longer knows this session",
+            False,
+        ),
+        ('status:200:{"error": "Session not found"}', "it no longer knows this session", False),
+        ('events:{"error": "Session not found"}', "it no longer knows this session", False),
+        (
+            'events:{"id": 9, "error": {"code": -32603, "message": "MCP session has expired"}}',
+            "it no longer knows this session",
+            False,
+        ),
     ],
 )
 def test_a_lost_connection_is_known_at_once_and_for_later_calls(
@@ -217,6 +251,14 @@ def test_a_lost_connection_is_known_at_once_and_for_later_calls(
     with faulty_http(fault) as server:
         asyncio.run(lost(server))
         assert "DELETE" not in [method for method, _, _ in server.requests]
+
+
+@pytest.mark.parametrize(
+    "lost", ["status:404:", "status:500:Session expired", 'events:{"error": "Session not found"}']
+)
+def test_a_session_that_is_lost_before_it_was_of_use_is_begun_anew(lost: str) -> None:
+    with faulty_http(f"list once:{lost}") as server:
+        asyncio.run(call_in(ServerConfig(url=server.url), "echo"))
 
 
 @pytest.mark.parametrize("form", ["json", "events"])

@@ -167,6 +167,16 @@ def test_an_error_for_nobody_is_for_the_only_one_who_waits() -> None:
     assert wire.received(error) is error
 
 
+def test_an_error_about_a_notification_is_nobodys() -> None:
+    error = read(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "x"}}')
+    wire = Wire(lambda: True)
+    wire.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list"))
+    assert wire.received(error) is error
+    asked = Wire(lambda: True)
+    asked.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="server/discover"))
+    assert asked.received(error) is not error
+
+
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
 
@@ -177,6 +187,10 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
         {"name": "x", "inputSchema": SCHEMA},
         [{"name": "x", "input_schema": SCHEMA}],
         [{"name": "x", "parameters": SCHEMA}],
+        [{"name": "x", "inputschema": SCHEMA}],
+        [{"name": "x", "InputSchema": SCHEMA, "inputSchema": None}],
+        [{"name": "x", "jsonSchema": SCHEMA}],
+        [{"name": "x", "inputSchema": {}, "schema": SCHEMA}],
         [{"name": "x", "inputSchema": json.dumps(SCHEMA)}],
         [{"type": "function", "function": {"name": "x", "parameters": SCHEMA}}],
     ],
@@ -218,10 +232,11 @@ def test_a_result_that_is_no_object_is_taken_for_what_it_should_hold(
         {},
     ],
 )
-@pytest.mark.parametrize("version", ["2024-10-07", "2025-06-18", None])
-def test_a_greeting_that_is_not_quite_one_is_read(
-    sent: dict[str, Any], version: str | None
-) -> None:
+@pytest.mark.parametrize(
+    "version",
+    ["2024-10-07", "2025-06-18", "1.0", "%params/protocolVersion%", 2, None],
+)
+def test_a_greeting_that_is_not_quite_one_is_read(sent: dict[str, Any], version: object) -> None:
     read = InitializeResult.model_validate(
         readable("initialize", {"protocolVersion": version, **sent})
     )

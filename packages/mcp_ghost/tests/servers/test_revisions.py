@@ -42,6 +42,25 @@ async def test_a_server_is_spoken_to_in_the_newest_revision_that_it_knows(known:
         assert await spoken(config) == known[-1]
 
 
+@pytest.mark.parametrize(
+    ("words", "tries"),
+    [
+        ("Unsupported protocol version (supported: 2025-03-26, 2024-11-05)", 2),
+        ("Unsupported protocol version", 3),
+    ],
+)
+async def test_a_server_that_refuses_newer_versions_is_asked_in_older_ones(
+    words: str, tries: int, tmp_path: Path
+) -> None:
+    known, log = ["2024-11-05", "2025-03-26"], tmp_path / "log"
+    assert await spoken(versions(*known, STRICT=words, SERVER_LOG=str(log))) == "2025-03-26"
+    assert methods(log).count("initialize") == tries
+    with versions_over_http(*known, STRICT=words) as config:
+        assert await spoken(config) == "2025-03-26"
+    with pytest.raises(MCPServerStartupError, match="Failed to start"):
+        await spoken(versions(*known, STRICT="no handshakes"))
+
+
 async def test_a_status_that_comes_with_the_known_revisions_is_understood(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with versions_over_http(MODERN, REJECT="1", SERVER_LOG=str(log)) as config:

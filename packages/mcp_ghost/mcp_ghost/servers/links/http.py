@@ -22,9 +22,9 @@ from mcp.types import PARSE_ERROR, JSONRPCError, jsonrpc_message_adapter
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.network import basic_authorization, is_web_address
 from mcp_ghost.redact import MASK, Redactor
-from mcp_ghost.servers.links.http_transport import HttpTransport
+from mcp_ghost.servers.links.http_transport import LOST, HttpTransport
 from mcp_ghost.servers.protocol.reading import malformed
-from mcp_ghost.servers.protocol.revision import OLDER, Revision
+from mcp_ghost.servers.protocol.revision import HANDSHAKE, OLDER, Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
@@ -75,7 +75,12 @@ class HttpLink:
 
     @property
     def fallback(self) -> Revision | None:
-        """The older transport, where the entry names none and the URL is none of the newer one."""
+        """The older transport, where the entry names none and the URL is none of the newer one.
+
+        Or once more the handshake, whose session another instance of the server did not know.
+        """
+        if self._wire is not None and self._wire.fault == LOST:
+            return HANDSHAKE
         may_be = self._config.type is None and self._wire is not None and self._wire.may_be_older
         return OLDER if may_be else None
 

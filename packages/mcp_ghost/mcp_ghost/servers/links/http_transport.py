@@ -25,7 +25,7 @@ from mcp_ghost.network import basic_authorization, content_of, is_loopback, prox
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import parsed
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, IssuerPolicy, ask
-from mcp_ghost.servers.protocol.events import TooLongEventError, readable_events
+from mcp_ghost.servers.protocol.events import TooLongEventError, data_of, readable_events
 from mcp_ghost.servers.protocol.lenient import NOT_MADE
 from mcp_ghost.servers.protocol.reading import (
     UnreadableError,
@@ -33,6 +33,7 @@ from mcp_ghost.servers.protocol.reading import (
     error_of,
     malformed,
     mended,
+    only_error,
     too_long,
 )
 
@@ -69,15 +70,17 @@ so 503, which gateways send for a connection that broke, too."""
 _OF_A_SESSION = re.compile(r"session|not initiali[sz]ed|expect initiali[sz]e", re.IGNORECASE)
 """What servers say of a session that they do not know, with a status other than 404; with 401 those
 of the Rust SDK, https://github.com/modelcontextprotocol/rust-sdk/issues/689."""
-_IS_LOST = re.compile(
-    rb'\s*\{(?=.{0,200}"code":\s*-32001\b)(?=.{0,200}"message":\s*"[^"]*\bsession\b)'
-    rb'(?!.*"result")',
-    re.DOTALL | re.IGNORECASE,
+_SAYS_LOST = re.compile(
+    r"(?:^|[:\"] ?)(?:(?:the|your|mcp) )*(?:"
+    r"session(?:[ _-]?id)?\b.{0,100}\b(?:not found|expired|terminated|invalid|unknown|not exist)"
+    r"|(?:unknown|invalid|expired|no valid|no active|no such)(?: or \w+)? (?:mcp[ -])?session"
+    r"|(?:server|session|client) (?:is )?not (?:yet )?initiali[sz]ed)",
+    re.IGNORECASE,
 )
-"""The error of the TypeScript SDK for that, where a server answers with status 200."""
-_LOST = "it no longer knows this session; perhaps it was restarted"
-_ANSWERS_NOBODY = re.compile(rb'\s*\{(?=.{0,200}"id":\s*null\b)(?=.*"error":\s*\{)', re.DOTALL)
-"""An error that a server sends for a request that it did not read well enough."""
+"""The same with any other status, 200 included, where words of a tool's own must not be meant:
+https://github.com/punkpeye/fastmcp/issues/121, https://github.com/actionhero/keryx/issues/503,
+https://github.com/MoonshotAI/kimi-code/issues/2380."""
+LOST = "it no longer knows this session; perhaps it was restarted"
 _CHALLENGE = "www-authenticate"
 _SIGN_IN = (
     """its entry has '"auth": {"type": "oauth"}', for signing in with a browser, """
@@ -305,6 +308,13 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self.fault = self.fault or self.redact(fault)
         self._ended.set()
 
+    def loses(self, request: httpx2.Request, said: str) -> bool:
+        """Whether what a server ``said`` to a request in a session ends that, which is noted."""
+        is_lost = _SESSION_ID in request.headers and _SAYS_LOST.search(said) is not None
+        if is_lost:
+            self.end(LOST)
+        return is_lost
+
     def broke(self, exc: Exception) -> None:
         """Note that the connection broke during an answer."""
         self.end(f"the connection to {self.address} broke: {_words(exc)}")
@@ -353,12 +363,11 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self.broke(error)
             return _error_response(503, INTERNAL_ERROR, self.fault or "")
         content = mended(content)
-        if _SESSION_ID in request.headers and _IS_LOST.match(content):
-            self.end(_LOST)
-            return _not_made(404, _LOST)
-        if request.method == "POST" and _ANSWERS_NOBODY.match(content):  # but for this request
-            code, message, data = _error_in(content.decode())
-            return _error_response(502, INTERNAL_ERROR if code is None else code, message, data)
+        if request.method == "POST" and (body := only_error(content)):
+            if self.loses(request, body["error"]["message"]):
+                return _not_made(404, LOST)
+            if body.get("id") is None:  # for a request that was not read well enough: this one
+                return _error_response(502, **body["error"])
         kept = _kept(response)
         if content.lstrip()[:1] in (b"{", b"["):  # whatever the server calls it
             kept["content-type"] = "application/json"
@@ -375,10 +384,11 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self._advice = _SIGN_IN
         # 404 by the specification; widely copied example servers answer 400.
         lost = status in (404, 410) or (
-            status in (400, 401, 409, 422) and _OF_A_SESSION.search(message) is not None
+            (_OF_A_SESSION if status in (400, 401, 409, 422) else _SAYS_LOST).search(message)
+            is not None
         )
         if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
-            self.end(_LOST)
+            self.end(LOST)
             status = 404  # nobody has to sign in
         if lost or status in _NOT_HANDLED:
             data = data or {NOT_MADE: True}
@@ -406,6 +416,7 @@ class _Events(httpx2.AsyncByteStream):
         assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - it came from the network
         self._stream = stream
         self._wire = wire
+        self._request = request
         self._is_answer = request.method == "POST"
         """Whether it answers one request."""
         is_subscription = request.headers.get("mcp-method") == _SUBSCRIPTION
@@ -419,6 +430,9 @@ class _Events(httpx2.AsyncByteStream):
                 if self._is_answer and _ENDPOINT.search(event):
                     self._wire.is_older()
                     return
+                body = only_error(data_of(event)) if self._is_answer else None
+                if body and self._wire.loses(self._request, body["error"]["message"]):
+                    event = b"data: %b\n\n" % _not_made(404, LOST).content
                 yield event
             if self._wire.one_stream:
                 self._wire.end("it closed the connection")

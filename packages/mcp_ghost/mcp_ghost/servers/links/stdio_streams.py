@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from typing import TYPE_CHECKING
 
 import anyio
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from mcp_ghost.servers.process import ServerProcess
 
 _logger = logging.getLogger(__name__)
+_LENGTH = re.compile(rb"content-length: *([1-9]\d{0,8})\s*", re.IGNORECASE)
+"""Begins a message without end of line, as language servers send them:
+https://github.com/buildomator/buildomator/issues/2."""
 
 
 class Incoming:
@@ -36,6 +40,8 @@ class Incoming:
         self._process = process
         self._most_bytes = most_bytes
         self._noticed_garbage = False
+        self._framed, self._is_in_head = 0, False
+        """The length of a message of which only the head was read, and whether that goes on."""
         self._begun = bytearray()
         """Lines of a message that is written over several."""
 
@@ -43,7 +49,7 @@ class Incoming:
         """The next message; EndOfStream after the last."""
         while True:
             try:
-                line = await self._process.stdout.readuntil()
+                line = await self._line()
                 return self._read(line)
             except asyncio.IncompleteReadError as error:
                 self._process.skip(error.partial)  # a last line that does not end
@@ -61,6 +67,25 @@ class Incoming:
             # Lines that are already here are read without a pause: a server that pours them out
             # would leave no time for timeouts and signals.
             await anyio.lowlevel.checkpoint()
+
+    async def _line(self) -> bytes:
+        """The next line, or a message as long as the head before it says.
+
+        If cancelled, it loses nothing.
+        """
+        while True:
+            if self._framed and not self._is_in_head:
+                message = await self._process.stdout.readexactly(self._framed)
+                self._framed = 0
+                return message
+            line = await self._process.stdout.readuntil()
+            if head := _LENGTH.fullmatch(line):
+                self._framed, self._is_in_head = min(int(head[1]), self._most_bytes), True
+            elif self._is_in_head and line.isspace():
+                self._is_in_head = False
+            elif not (self._is_in_head and line[:13].lower() == b"content-type:"):
+                self._framed, self._is_in_head = 0, False
+                return line
 
     def _read(self, line: bytes) -> SessionMessage:
         """The message on ``line``, or the one which ends there, in a line like that of its begin.

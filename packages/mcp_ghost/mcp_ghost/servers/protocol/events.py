@@ -17,6 +17,7 @@ from mcp_ghost.servers.protocol.reading import (
     EDGE,
     MOST_SKIPPED,
     UnreadableError,
+    only_error,
     refusal,
     taken,
     too_long,
@@ -65,13 +66,13 @@ async def readable_events(
             if skipped > MOST_SKIPPED:
                 raise TooLongEventError
     with suppress(UnreadableError):  # else it was cut off, and may be asked for again
-        data = _data(bytes(pending)) or bytes(pending).strip()  # no event at all, but an answer
+        data = data_of(bytes(pending)) or bytes(pending).strip()  # no event at all, but an answer
         if data and not head:
             yield _event(taken(data)[1])
 
 
 def _too_long(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
-    error = _in_place_of(_data(event[:EDGE] + event[-EDGE:]), too_long(most_bytes), is_answer)
+    error = _in_place_of(data_of(event[:EDGE] + event[-EDGE:]), too_long(most_bytes), is_answer)
     if error is None:
         raise TooLongEventError
     return error
@@ -80,7 +81,7 @@ def _too_long(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
 def _readable(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
     if len(event) > most_bytes or event.count(b"\n") + event.count(b"\r") > _MOST_LINES:
         return _too_long(event, most_bytes, is_answer)
-    data = _data(event)
+    data = data_of(event)
     if not data:
         return event
     is_named = _NAME.search(event) is not None
@@ -102,7 +103,8 @@ def _event(message: bytes, *others: bytes) -> bytes:
     return b"\n".join([*others, *(b"data: " + line for line in message.splitlines()), b"", b""])
 
 
-def _data(event: bytes) -> bytes:
+def data_of(event: bytes) -> bytes:
+    """The data of an event."""
     fields = [line.partition(b":") for line in event.splitlines()]
     return b"\n".join(value.removeprefix(b" ") for name, _, value in fields if name == b"data")
 
@@ -110,7 +112,8 @@ def _data(event: bytes) -> bytes:
 def _in_place_of(data: bytes, why: str, is_answer: bool) -> bytes | None:
     error = refusal(data, why)
     if error is None and is_answer:
-        error = JSONRPCError(jsonrpc="2.0", id=0, error=ErrorData(code=INTERNAL_ERROR, message=why))
+        said = (only_error(data) or {}).get("error", {"code": INTERNAL_ERROR, "message": why})
+        error = JSONRPCError(jsonrpc="2.0", id=0, error=ErrorData(**said))
     if error is None:
         return None
     return b"data: %b\n\n" % error.model_dump_json(by_alias=True).encode()

@@ -8,6 +8,7 @@ along in ``_meta``, which the SDK leaves alone. ``as_sent`` takes it out again.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,8 @@ _LONGEST_TTL = 10**12
 _READ_STRICTLY = frozenset({"$schema", "type", "properties", "required"})
 _OLDEST_VERSION = "2024-11-05"
 """What the SDK speaks to servers of 2024-10-07, which differs in nothing that is used here, and to
-those that do not say."""
+those that do not say, or say what is no date."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
@@ -76,9 +78,9 @@ def _greeting(result: Mapping[str, Any]) -> dict[str, Any]:
     said = {name: str(it) for name, it in known if isinstance(it, str | int | float)}
     version, instructions = result.get("protocolVersion"), result.get("instructions")
     greets = not {"protocolVersion", "capabilities", "serverInfo"}.isdisjoint(result)
-    is_old = version == "2024-10-07" or (version is None and greets)
+    is_date = isinstance(version, str) and _DATE.fullmatch(version) and version != "2024-10-07"
     return {
-        "protocolVersion": _OLDEST_VERSION if is_old else version,
+        "protocolVersion": _OLDEST_VERSION if greets and not is_date else version,
         "capabilities": {"tools": {"listChanged": changes}},
         "serverInfo": {"name": "", "version": "", **said},
         **({"instructions": instructions} if isinstance(instructions, str) else {}),
@@ -105,14 +107,17 @@ def _entries(tools: object) -> list[Any]:
 
 
 def _spelled(entry: object) -> object:
-    """A tool with its schema under MCP's name, where it is written as for OpenAI or Anthropic."""
+    """A tool with its schema under MCP's name, as for OpenAI or in other letters it has another."""
     inner = entry.get("function", entry) if isinstance(entry, Mapping) else None
-    if not isinstance(inner, Mapping) or isinstance(inner.get("inputSchema"), Mapping):
+    if not isinstance(inner, Mapping):
         return entry
-    given = (inner.get(key) for key in ("inputSchema", "input_schema", "parameters"))
+    plain = {re.sub(r"\W|_", "", str(key)).lower(): it for key, it in inner.items() if it}
+    given = (plain.get(key) for key in ("inputschema", "parameters", "jsonschema", "schema"))
     schemas = (parsed(it) if isinstance(it, str) else it for it in given)
     schema = next((it for it in schemas if isinstance(it, Mapping)), None)
-    return entry if schema is None else {**inner, "inputSchema": schema}
+    if schema is None or schema is inner.get("inputSchema"):
+        return entry
+    return {**inner, "inputSchema": schema}
 
 
 def _tool(entry: object) -> dict[str, Any]:

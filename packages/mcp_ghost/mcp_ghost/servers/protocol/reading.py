@@ -28,6 +28,7 @@ MOST_LEVELS = 100
 MOST_SKIPPED = 64 * 1024 * 1024
 """Bytes of a message that is too long which are read to find its end, before the server is given
 up."""
+_MOST_OF_AN_ERROR = 65_536
 _LENIENT = json.JSONDecoder(strict=False)
 _MALFORMED = "The server sent a malformed reply"
 _VALUE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL)
@@ -164,6 +165,14 @@ def error_of(error: object) -> dict[str, Any]:
         said += f" ({code})" if isinstance(code, str) and code and code not in said else ""
     data = {"data": known["data"]} if "data" in known else {}
     return {"code": number, "message": said, **data}
+
+
+def only_error(message: bytes) -> dict[str, Any] | None:
+    """The object that ``message`` is the JSON of, if it only says an error, read in full."""
+    body = parsed(message) if b'"error"' in message and len(message) < _MOST_OF_AN_ERROR else None
+    if not isinstance(body, dict) or "result" in body or not body.get("error"):
+        return None
+    return {**body, "error": error_of(body["error"])}
 
 
 def check_values(message: bytes) -> None:

@@ -32,7 +32,11 @@ from mcp.types import (
     JSONRPCRequest,
     JSONRPCResponse,
 )
-from mcp.types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from mcp.types.version import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    LATEST_HANDSHAKE_VERSION,
+    MODERN_PROTOCOL_VERSIONS,
+)
 
 from mcp_ghost.network import __version__
 from mcp_ghost.servers.protocol.lenient import readable
@@ -109,7 +113,12 @@ class Wire:
         if not isinstance(message, JSONRPCResponse | JSONRPCError):
             return item
         if message.id is None and len(self._asked) == 1:  # the server could not read it
-            (only,) = self._asked
+            ((only, asked_for),) = self._asked.items()
+            is_unknown = (
+                isinstance(message, JSONRPCError) and message.error.code == METHOD_NOT_FOUND
+            )
+            if is_unknown and asked_for != _DISCOVER:
+                return item  # about a notification, to which servers should say nothing
             message = message.model_copy(update={"id": int(only) if only.isdecimal() else only})
             item = SessionMessage(message)
         method = self._asked.pop(str(message.id), None)
@@ -123,6 +132,28 @@ class Wire:
             return again
         read = readable(method, message.result)
         return SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=message.id, result=read))
+
+    def older_handshake(self, item: SessionMessage | Exception) -> SessionMessage | None:
+        """The handshake in an older version, where ``item`` refuses that in which it was asked for.
+
+        By the specification a server answers with its own version; some refuse instead, such as
+        https://github.com/xpzouying/xiaohongshu-mcp/issues/697.
+        """
+        refused = item.message if isinstance(item, SessionMessage) else None
+        shake = self._handshake
+        if not isinstance(refused, JSONRPCError) or shake is None or refused.id != shake.id:
+            return None
+        error, params = refused.error, shake.params or {}
+        said = f"{error.message} {error.data}"
+        older = [it for it in HANDSHAKE_PROTOCOL_VERSIONS if it < str(params["protocolVersion"])]
+        named = [it for it in older if it in said]
+        is_modern = error.code == UNSUPPORTED_PROTOCOL_VERSION
+        tried = named or ([] if is_modern or "protocol version" not in said.lower() else older)
+        if not tried:
+            return None
+        params = {**params, "protocolVersion": tried[-1]}
+        self._handshake = shake.model_copy(update={"params": params})
+        return SessionMessage(self._handshake)
 
     def _ask_again(self, discovered: dict[str, Any]) -> SessionMessage | None:
         """The handshake's refusal, where it is under way and the server turns out to be modern."""
@@ -143,8 +174,8 @@ class Wire:
 class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     """Messages from the server; closed by the SDK when it stops reading."""
 
-    def __init__(self, receive: Receive, wire: Wire) -> None:
-        self._receive = receive
+    def __init__(self, streams: Streams, wire: Wire) -> None:
+        self._receive, self._send = streams
         self._wire = wire
 
     async def receive(self) -> SessionMessage | Exception:
@@ -153,7 +184,12 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
                 return self._wire.received(await self._receive())
             if refusal := self._wire.refusal():
                 return refusal
-        return self._wire.received(await self._receive())
+        item = self._wire.received(await self._receive())
+        while again := self._wire.older_handshake(item):
+            self._wire.sent(again.message)
+            await self._send(again)
+            item = self._wire.received(await self._receive())
+        return item
 
     async def aclose(self) -> None:
         self._wire.has_ended = True
@@ -199,8 +235,7 @@ def speaking(
     """A client over ``streams``, or of ``target``, an object of this program, without any."""
     wire = Wire(has_read)
     if streams is not None:
-        receive, send = streams
-        target = nullcontext((_Incoming(receive, wire), _Outgoing(send, wire)))
+        target = nullcontext((_Incoming(streams, wire), _Outgoing(streams[1], wire)))
     client = Client(
         target,  # type: ignore[arg-type]  # of the two kinds that it takes
         mode=spoken.mode,
