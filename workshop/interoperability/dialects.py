@@ -237,6 +237,20 @@ AUGMENT = """{
   }
 }"""
 
+FIVE_IRE = """{
+  "servers": [
+    {
+      "key": "local", "description": "Notes", "command": "/opt/serve", "args": ["/srv/notes"],
+      "env": {"TOKEN": "t0ken"}, "isActive": true
+    },
+    {
+      "key": "remote", "url": "https://remote.example/mcp",
+      "headers": {"Authorization": "Bearer t0ken"}, "isActive": true
+    },
+    {"key": "off", "command": "npx", "args": ["-y", "nothing"], "isActive": false}
+  ]
+}"""
+
 
 class Example(NamedTuple):
     """A program's file in a project, and what comes of it."""
@@ -277,4 +291,5 @@ EXAMPLES = {
     "Goose": Example("goose.yaml", GOOSE, {"MY_TOKEN": "t0ken", "PORT": "3000", "DEBUG": "true"}),
     "Amp": Example(".amp/settings.json", AMP),
     "Augment": Example("augment_settings.json", AUGMENT),
+    "5ire": Example("mcp.json", FIVE_IRE),
 }

@@ -234,6 +234,8 @@ DIALECTS = (
     Dialect("Amp", "amp.mcpServers", {"includeTools": _ONLY_THESE}),  # https://ampcode.com/manual
     # https://docs.augmentcode.com/setup-augment/mcp
     Dialect("Augment", "augment.advanced.mcpServers", {}, ("name",), trailing_commas=True),
+    # https://github.com/nanbingxyz/5ire/issues/74
+    Dialect("5ire", "servers", {"isActive": Key("disabled", _not)}, ("key", "description")),
 )
 """As each program documents it; how values refer to variables is in ``variables.py``."""
 
@@ -265,8 +267,9 @@ def takes_trailing_commas(document: object) -> bool:
 
 def _held(document: object, holder: str) -> Mapping[str, Any] | None:
     found = _at(document, holder)
-    if isinstance(found, list) and found:  # Continue has names within
-        found = {str(it["name"]): it for it in found if isinstance(it, Mapping) and "name" in it}
+    if isinstance(found, list) and found:  # Continue has names within, 5ire keys
+        named = [(it.get("name", it.get("key")), it) for it in found if isinstance(it, Mapping)]
+        found = {str(name): it for name, it in named if name is not None}
     return found if isinstance(found, Mapping) else None
 
 
