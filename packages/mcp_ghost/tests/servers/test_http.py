@@ -229,7 +229,7 @@ def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
         ('events:{"error": "Session not found"}', "it no longer knows this session", False),
         (
             'events:{"id": 9, "error": {"code": -32603, "message": "MCP session has expired"}}',
-            "it no longer knows this session",
+            "it no longer knows this session; perhaps it was restarted (MCP session has expired).",
             False,
         ),
     ],

@@ -79,7 +79,7 @@ class HttpLink:
 
         Or once more the handshake, whose session another instance of the server did not know.
         """
-        if self._wire is not None and self._wire.fault == LOST:
+        if self._wire is not None and (self._wire.fault or "").startswith(LOST):
             return HANDSHAKE
         may_be = self._config.type is None and self._wire is not None and self._wire.may_be_older
         return OLDER if may_be else None

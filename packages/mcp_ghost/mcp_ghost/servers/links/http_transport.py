@@ -312,7 +312,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         """Whether what a server ``said`` to a request in a session ends that, which is noted."""
         is_lost = _SESSION_ID in request.headers and _SAYS_LOST.search(said) is not None
         if is_lost:
-            self.end(LOST)
+            self.end(f"{LOST} ({said[:_EXCERPT].rstrip('. ')})")  # should a tool mean its own
         return is_lost
 
     def broke(self, exc: Exception) -> None:
@@ -365,7 +365,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         content = mended(content)
         if request.method == "POST" and (body := only_error(content)):
             if self.loses(request, body["error"]["message"]):
-                return _not_made(404, LOST)
+                return _not_made(404, self.fault or "")
             if body.get("id") is None:  # for a request that was not read well enough: this one
                 return _error_response(502, **body["error"])
         kept = _kept(response)
@@ -432,7 +432,7 @@ class _Events(httpx2.AsyncByteStream):
                     return
                 body = only_error(data_of(event)) if self._is_answer else None
                 if body and self._wire.loses(self._request, body["error"]["message"]):
-                    event = b"data: %b\n\n" % _not_made(404, LOST).content
+                    event = b"data: %b\n\n" % _not_made(404, self._wire.fault or "").content
                 yield event
             if self._wire.one_stream:
                 self._wire.end("it closed the connection")
