@@ -1,7 +1,6 @@
 """Days, months, years, days of the week and times of day, however they are written."""
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
@@ -9,9 +8,9 @@ from functools import cache
 from itertools import pairwise
 from operator import attrgetter
 
-from babel import Locale, UnknownLocaleError
 from babel.dates import get_day_names, get_month_names
 
+from movie_generator.grounding.language import locales
 from movie_generator.grounding.words import patterns
 
 _DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
@@ -29,7 +28,6 @@ _HOURS = re.compile(
     r"(午前|午後|上午|下午|오전|오후)? ?(\d{1,2})(?:[時时시](?![間间간])|点(?=\d|半))"
     r" ?(?:(\d{1,2})[分분]|([半반]))?"
 )
-_END = attrgetter("end")
 _TO = re.compile(r" ?(?:-|to|through|until|bis|au?|à|al?) ?")
 _NEAR = 30
 """Characters before a date in which words that belong to it stand."""
@@ -98,23 +96,19 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
                     yield replace(first, weekday=weekday)
         yield from _in_month(days, text, [it for it in told if it.month])
         for found in _FORMS["dotted_time"].finditer(text):
-            hour, minute = int(found[1]) % 24, int(found[2])
-            readings = {hour * 60 + minute, hour % 12 * 60 + 720 + minute}
-            yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
+            readings = _minutes(found[1], found[2])
+            yield Moment(found[0], found.start(), found.end(), minutes=readings)
 
 
 def _in_month(days: list[Moment], text: str, months: list[Moment]) -> Iterator[Moment]:
     """``Thu 18`` in a list that is headed by its month."""
-    months = sorted(months, key=_END)
-    ends = [it.end for it in months]
-    for day in days:
-        number = _FORMS["day_of_month"].match(text, day.end)
-        before = bisect_right(ends, day.start)
-        if number and before and 1 <= int(number[1]) <= 31:
-            above = months[bisect_left(ends, ends[before - 1])]  # the first of two readings
-            yield replace(
-                day, end=number.end(), month=above.month, year=above.year, day=int(number[1])
-            )
+    above: Moment | None = None
+    for it in sorted([*months, *days], key=attrgetter("start")):
+        if it.month:
+            above = above if above and above.start == it.start else it  # of two readings the first
+        elif above and (number := _FORMS["day_of_month"].match(text, it.end)):
+            end, day = number.end(), int(number[1])
+            yield replace(it, end=end, month=above.month, year=above.year, day=day)
 
 
 def _numeric(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
@@ -172,9 +166,7 @@ def _named(
 
 def _japanese(text: str) -> Iterator[Moment]:
     for found in _JAPANESE.finditer(text):
-        if not found[0] or not re.search(r"[年月日년월일]", found[0]):
-            continue
-        if found[0] == "1日":  # a day, as in 1日に3回
+        if found[0] in ("", "1日"):  # a day, as in 1日に3回
             continue
         year = int(found[1]) if found[1] else None
         if found[2]:
@@ -182,35 +174,26 @@ def _japanese(text: str) -> Iterator[Moment]:
         month, day = (int(it) if it else None for it in (found[4], found[5]))
         yield Moment(found[0], found.start(), found.end(), year, month, day)
     for found in _HOURS.finditer(text):
-        minutes = int(found[2]) * 60 + int(found[3] or (30 if found[4] else 0))
-        readings = (
-            {minutes % 720 + 720}
-            if found[1] in ("午後", "下午", "오후")
-            else {minutes}
-            if found[1]
-            else {minutes, minutes % 720 + 720}
-        )
-        yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings))
+        half = found[1] and ("p" if found[1] in ("午後", "下午", "오후") else "a")
+        readings = _minutes(found[2], found[3] or ("30" if found[4] else "0"), half)
+        yield Moment(found[0], found.start(), found.end(), minutes=readings)
 
 
 def _times(text: str) -> Iterator[Moment]:
     for found in _FORMS["time"].finditer(text):
-        hour, minute, half = (
-            (found[1], found[2], found[3])
-            if found[1]
-            else (found[4] or found[6], found[5] or found[7], None)
-        )
-        minutes = int(hour) * 60 + int(minute or 0)
-        if half:
-            readings = {minutes % 720 + (720 if half.casefold() == "p" else 0)}
-        else:
-            readings = {minutes, minutes % 720 + 720} if int(hour) <= 12 else {minutes}
-        slack = (
-            _SLACK
-            if _FORMS["nearly"].search(text, max(0, found.start() - _NEAR), found.start())
-            else 0
-        )
-        yield Moment(found[0], found.start(), found.end(), minutes=frozenset(readings), slack=slack)
+        hour, minute = found[1] or found[4] or found[6], found[2] or found[5] or found[7]
+        readings = _minutes(hour, minute or "0", found[3])
+        nearly = _FORMS["nearly"].search(text, max(0, found.start() - _NEAR), found.start())
+        slack = _SLACK if nearly else 0
+        yield Moment(found[0], found.start(), found.end(), minutes=readings, slack=slack)
+
+
+def _minutes(hour: str, minute: str, half: str | None = None) -> frozenset[int]:
+    """The minutes of a day that a time may mean; of its ``half``, ``a`` or ``p``, if that is said."""
+    minutes = int(hour) % 24 * 60 + int(minute)
+    morning, evening = minutes % 720, minutes % 720 + 720
+    readings = {"a": {morning}, "p": {evening}}
+    return frozenset(readings[half.casefold()] if half else {minutes, evening})
 
 
 @cache
@@ -224,11 +207,7 @@ def _names(
     names: dict[str, int] = {}
     lower: set[str] = set()
     days: dict[str, int] = {}
-    for language in dict.fromkeys((*languages, "en")):
-        try:
-            locale = Locale.parse(language)
-        except (UnknownLocaleError, ValueError):
-            continue
+    for locale in locales(languages):
         for width in ("wide", "abbreviated"):
             for number, name in get_month_names(width, locale=locale).items():
                 if not name[0].isdigit() and name[-1] != "月":

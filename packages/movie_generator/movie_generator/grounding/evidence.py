@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 
 from movie_generator.grounding.dates import Moment, moments
 from movie_generator.grounding.figures import Figures, Years
@@ -40,6 +42,7 @@ _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
 _JAPANESE_ORDINAL = re.compile(r"第(\d+)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _FORMS = patterns("evidence")
+_START = attrgetter("start")
 LONGEST_SENTENCE = 5_000
 """Characters."""
 _PRONOUN = re.compile(
@@ -138,11 +141,8 @@ class Evidence:
             return  # translated
         for quote in _quotes(text):
             several = len(quote.split()) > 1 or is_caseless(quote)
-            if several and not (
-                bare(quote) in self._plain.casefold()
-                or self._whole.find(quote)
-                or self._whole.find(_INSIDE.sub(" ... ", quote))
-            ):
+            stands = bare(quote) in self._plain.casefold() or self.has(_INSIDE.sub(" ... ", quote))
+            if several and not stands:
                 yield quote.strip()
 
     @cached_property
@@ -186,11 +186,10 @@ class Evidence:
         return fold(f"{self.head}\n{self.text}")
 
     def _strange_dates(self, dates: list[Moment]) -> Iterator[str]:
-        by_place: dict[int, list[Moment]] = {}
-        for date in dates:
-            by_place.setdefault(date.start, []).append(date)
-        for readings in by_place.values():
-            if not any(self._has(reading) for reading in readings):
+        """What is read in two ways has two moments in one place."""
+        for _, its in groupby(sorted(dates, key=_START), key=_START):
+            readings = [*its]
+            if not any(map(self._has, readings)):
                 yield readings[0].written
 
     def _has(self, date: Moment) -> bool:

@@ -1,7 +1,7 @@
 """The numbers and years of a page, as those of a sentence are held against them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +16,6 @@ from movie_generator.grounding.quantities import (
     signs_agree,
     stem,
     together,
-    zeros,
 )
 from movie_generator.grounding.units import SHARE, units
 from movie_generator.grounding.words import WORDS, patterns
@@ -39,23 +38,20 @@ _OTHER_SCALES = (1e3, 1e4, 1e6, 1e8, 1e9, 1e12)
 """Of words such as млн or 억; numbers below the first are written out."""
 _MOST_UNSURE = 50
 """Words of a page of which nobody can tell the language because they are few."""
-_FIFTY = 50.0
 _HALF = re.compile(r"\bhal(?:f|ves|ved)\b|\b0[.,]5\b", re.IGNORECASE)
 _OLD = re.compile(r"\byears?[- ]old\b|\byears of age\b", re.IGNORECASE)
+_YEARS = frozenset({"duration-year"})
 _SOON = re.compile(r"\b(?:before|vor|avant|antes de las?) $", re.IGNORECASE)
-_HOURS = 24
 _CLOCK = frozenset({"uhr", "heure", "o"})
 _ITEM = re.compile(r"(?:^|[.!?:;)]) ?$")
 """Before the number of a step: ``3. Cook it.``"""
 _BEHIND = re.compile(r" ([^\W\d_]{3,})")
 _FAR = 20
-_FEW = 3
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
 """What counts refers to something named before."""
 _YEAR_FORMS = patterns("years")
 _YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
 _REACH = 300
-"""Characters."""
 _CLOSING = re.compile(r"(?<![\d.,])(1\d|20)\d\d[-/](\d\d)(?![\d.,-])")
 _SHORT = re.compile(r"(?<![\w.,])'(\d\d)(?![\w'])")
 
@@ -108,7 +104,7 @@ class Years:
 
     def lie_between(self, said: Quantity, text: str) -> bool:
         """Whether ``said`` is the time between two years that follow each other on the page."""
-        if "duration-year" not in said.units:
+        if not _YEARS & said.units:
             return False
         gaps: set[int] = set()
         if _YEAR_FORMS["later"].search(text) or said.is_rounded:
@@ -116,10 +112,7 @@ class Years:
         # In 1909, when he was 55: one of the years is the sentence's own.
         named = {int(it) for it in _YEAR.findall(text)} & {*self.named}
         gaps |= {abs(a - b) for a in named for b in self.named}
-        between = Quantity(
-            "", frozenset(map(float, gaps)), frozenset({"duration-year"}), digits=0, place=0
-        )
-        return same(said, between)
+        return same(said, replace(said, values=frozenset(map(float, gaps)), units=_YEARS))
 
 
 def _decade(groups: tuple[str | None, ...]) -> tuple[str, int]:
@@ -167,7 +160,6 @@ class Figures:
             for it in _shares(text, said)
             if any(same(it, one) for one in self._quantities if one.units)
         ]
-        taken += zeros(text)
         for quantity in said:
             inside = any(quantity.place in it or (quantity.place + 1) in it for it in taken)
             if not inside and not self._supports(quantity, text):
@@ -189,9 +181,9 @@ class Figures:
             for it in self._quantities
             if same(said, it)
             and signs_agree(said, it)
-            and (it.units or not (it.is_ordinal or it.place in self._days))
+            and (it.units or not (it.is_ordinal or self._dated.get(it.place)))
         ]
-        if said.units == SHARE and _FIFTY in said.values and _HALF.search(self.text):
+        if said.units == SHARE and 50.0 in said.values and _HALF.search(self.text):
             return True
         if said.units and self._is_in_scaled_table(said):
             return True
@@ -224,24 +216,15 @@ class Figures:
         alike = (it for it in self._quantities if signs_agree(said, it))
         bare = [it for it in alike if not (it.units and said.units)]
         plain = replace(said, units=frozenset())
-        if any(same(plain, it) for it in bare):
-            return True
+        scales = [it for it in _OTHER_SCALES if min(said.values) >= it]
         scaled = [it for it in bare if _FURTHER.match(self.text, it.place + len(it.written))]
-        return any(
-            same(replace(plain, values=frozenset(value / scale for value in said.values)), it)
-            for scale in _OTHER_SCALES
-            if min(said.values) >= scale
-            for it in scaled
-        )
+        return any(same(plain, it) for it in bare) or _is_scaled(plain, scaled, scales)
 
     def _is_in_scaled_table(self, said: Quantity) -> bool:
         """Whether it stands in a table whose head says that all is in millions, or the like."""
-        return any(
-            same(replace(said, values=frozenset(it / scale for it in said.values)), number)
-            for scale in self._scales
-            for number in self._quantities
-            if not number.units and self._stands_alone(number)
-        )
+        scales = self._scales
+        alone = (it for it in self._quantities if not it.units and self._stands_alone(it))
+        return bool(scales) and _is_scaled(said, alone, scales)
 
     @cached_property
     def _scales(self) -> set[float]:
@@ -251,7 +234,7 @@ class Figures:
     def _is_hour(self, said: Quantity, text: str) -> bool:
         """Whether it is a time of day, such as "until 6", that the page has."""
         counts = {*said.counted[:1]} - _CLOCK
-        if counts or not _FORMS["at"].search(text[: said.place]) or max(said.values) > _HOURS:
+        if counts or not _FORMS["at"].search(text[: said.place]) or max(said.values) > 24:
             return False
         hours = {int(it) % 12 * 60 for it in said.values}
         told = {minute % 720 for it in self.moments for minute in it.minutes}
@@ -300,25 +283,21 @@ class Figures:
         """Whether no word says what it counts or numbers, as in a table."""
         end = number.place + len(number.written)
         word = _BEHIND.match(self.text, end)
-        counted = self.text.startswith(" of ", end) or (
-            word is not None and word[1].islower() and not is_small(word[1])
-        )
+        counted = word and word[1].islower() and not is_small(word[1])
+        counted = counted or self.text.startswith(" of ", end)
         before = self.text[max(0, number.place - _FAR) : number.place]
         is_item = self.text.startswith(". ", end) and _ITEM.search(before)
-        return not (
-            number.place in self._dated or counted or is_item or _FORMS["label"].search(before)
-        )
+        is_numbered = is_item or _FORMS["label"].search(before)
+        return not (number.place in self._dated or counted or is_numbered)
 
     @cached_property
-    def _dated(self) -> frozenset[int]:
-        """The places in dates."""
-        return frozenset(place for it in self.moments for place in range(it.start, it.end))
-
-    @cached_property
-    def _days(self) -> frozenset[int]:
-        """The places in dates that are no times of day."""
-        days = (it for it in self.moments if not it.minutes)
-        return frozenset(place for it in days for place in range(it.start, it.end))
+    def _dated(self) -> dict[int, bool]:
+        """The places in dates, and whether they belong to a day, not only to a time of day."""
+        places: dict[int, bool] = {}
+        for it in self.moments:
+            for place in range(it.start, it.end):
+                places[place] = places.get(place, False) or not it.minutes
+        return places
 
     def _has_ordinal(self, said: Quantity) -> bool:
         if any(it.is_ordinal and it.values & said.values for it in self._quantities):
@@ -328,17 +307,23 @@ class Figures:
         # In the 4th minute, after 4 minutes.
         if any(it.units & said.units or {*said.counted[:1]} & {*it.counted} for it in equal):
             return True
-        if _ANNIVERSARIES & {*said.counted} and any("duration-year" in it.units for it in equal):
+        if _ANNIVERSARIES & {*said.counted} and any(_YEARS & it.units for it in equal):
             return True
-        bare_number = any(not it.units for it in equal)
         # Three and another one: the fourth.
         if _FORMS["another"].search(self.text) and any(
             it.values & {value - 1 for value in said.values} for it in self._quantities
         ):
             return True
-        few = max(said.values) <= _FEW  # who tells of two things may call one the second
+        few = max(said.values) <= 3  # who tells of two things may call one the second
         has_others = any(it.is_ordinal for it in self._quantities)
-        return bool(romans & said.values) or ((few or bare_number) and not has_others)
+        is_bare = any(not it.units for it in equal)
+        return bool(romans & said.values) or ((few or is_bare) and not has_others)
+
+
+def _is_scaled(said: Quantity, numbers: Iterable[Quantity], scales: Iterable[float]) -> bool:
+    """Whether one of ``numbers`` is what is said in thousands, in millions or the like."""
+    parts = [replace(said, values=frozenset(it / by for it in said.values)) for by in scales]
+    return any(same(part, number) for number in numbers for part in parts)
 
 
 def _shares(text: str, found: list[Quantity]) -> Iterator[Quantity]:

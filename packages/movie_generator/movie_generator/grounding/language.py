@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
-from babel import Locale, UnknownLocaleError
+from babel import Locale, UnknownLocaleError, localedata
 from babel.core import get_global
 
 from movie_generator.grounding.words import WORDS
@@ -51,6 +51,11 @@ def language_of(text: str) -> str:
 def languages_in(language: str) -> tuple[str, ...]:
     """Those that a text may be in of which `language_of` says ``language``."""
     return _OF_SCRIPTS.get(language, (language,))
+
+
+def locales(languages: tuple[str, ...]) -> list[Locale]:
+    """What CLDR knows of ``languages`` and of English, which everybody uses."""
+    return [Locale(it) for it in dict.fromkeys((*languages, "en")) if localedata.exists(it)]
 
 
 def is_small(word: str) -> bool:

@@ -72,19 +72,14 @@ class Words:
             return next((self.capitals[it] for it in related if it in self.capitals), ())
         if self.language not in _WITHOUT_CASES and len(key) > 3:  # Лондон, Лондоне
             start = key[: max(3, len(key) - 3)]
-            return next(
-                (
-                    it
-                    for name, it in self.capitals.items()
-                    if name.startswith(start) and abs(len(name) - len(key)) <= 3
-                ),
-                (),
-            )
-        named = (it for name, it in self.capitals.items() if _same_place(key, name))
+            alike = (it for it in self.capitals if it.startswith(start))
+            alike = (it for it in alike if abs(len(it) - len(key)) <= 3)
+            return self.capitals.get(next(alike, ""), ())
         start = key[: max(4, len(key) - 2)]
         if any(it.startswith(start) and _DEMONYM.search(it) for it in self.lower):
             return (0,)
-        return next(named, ())
+        alike = (it for it in self.capitals if _same_place(key, it))
+        return self.capitals.get(next(alike, ""), ())
 
 
 def _same_place(one: str, other: str) -> bool:
@@ -184,7 +179,7 @@ def capitalized(text: str) -> set[str]:
 
 
 def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
-    """Words of a name that stand in a row."""
+    """Words of a name that stand in a row; some rows are empty."""
     run: list[str] = []
     end = 0
     starts = True
@@ -196,8 +191,7 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
             starts = starts or bool(
                 re.search(r"[.!?:\"(¡¿]\s*$", between) and not _ABBREVIATED.search(sentence[:end])
             )
-            if run:
-                yield run
+            yield run
             run = []
         before = "" if run else sentence[:end].rpartition(" ")[2]
         money = _FORMS["money"].match(sentence, found.end())
@@ -205,13 +199,12 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
             run.append(word)
             if language == "de" and before.casefold().strip(".") in _TITLES:
                 yield [word, word]
-        elif run:
+        else:
             yield run
             run = []
         starts = False
         end = found.end()
-    if run:
-        yield run
+    yield run
 
 
 def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bool) -> bool:

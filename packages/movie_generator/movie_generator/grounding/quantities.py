@@ -32,18 +32,14 @@ _SCALE = re.compile(
     rf"[ -]?(?:de )?({'|'.join(map(re.escape, sorted(_SCALES, key=len, reverse=True)))})(?![^\W_])",
     re.IGNORECASE,
 )
-_SMALL = {"k", "m", "mn", "bn", "tn"}
+_SMALL = ("k", "m", "mn", "bn", "tn")
 _FORMS = patterns("quantities")
 _ROUNDED = 0.25
 """How far "about" may reach, as a part of the page's number."""
-_HALF = 50
 _CLAUSE_END = re.compile(r"[.;:!?,\n|](?!\d)")
 _SENTENCE_END = re.compile(r"[.;:!?\n](?!\d)")
 _RANGE = re.compile(r"(?:\s?-\s?| (?:to|and|or|bis|und|à|et|a|y) )(\d+(?:[.,]\d+)?)")
 """What makes ``3-4 days`` say that the three are days, too."""
-
-
-_LEAST_SCALE = 1000
 _HOUR, _MINUTE = "duration-hour", "duration-minute"
 _AND = re.compile(r",? ?(?:and |und |et |y )?")
 _CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])")
@@ -64,8 +60,6 @@ _IN_RANGE = re.compile(r"(?:[\d°%²³+/.,]|° ?[cf]|\b(?:degrees?|grad))\s*$", 
 _BEFORE_MINUS = re.compile(r"(?:^|[\s(\[{\"':;|=<>~\u3040-\u30ff\u3400-\u9fff])$")
 _DASH = re.compile(r"-\s?$|\bmin $")
 """Also the Dutch minus, which elsewhere is a minimum."""
-_LOOKED_BEFORE, _LOOKED_BEHIND = 60, 40
-"""Characters that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -99,34 +93,33 @@ class Quantity:
 def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
     """The numbers of a folded text whose numerals are digits."""
     known = units(languages)
+    # Of "12 degrees below 0", only the 12 counts.
+    zeros = {it.end() - 1 for it in _SIGN_FORMS["below_zero"].finditer(text)}
     for found in _NUMBER.finditer(text):
+        if found.start() in zeros:
+            continue
         values = _readings(found[1], languages)
         end = found.end()
         scale = _SCALE.match(text, end)
-        is_letter = scale and scale[1].casefold() in _SMALL and text[end : end + 1] == " "
-        if scale and is_letter and not text.startswith(("€", "$", "£"), scale.end()):
-            scale = None  # but 3,4 M€
-        plain_metre = (
-            scale
-            and scale[1] == "m"
-            and not known.before.search(text, max(0, found.start() - 5), found.start())
-        )
-        ends_in_scale = bool(scale and not plain_metre)
-        if scale and ends_in_scale:
+        if scale and scale[1].casefold() in _SMALL:
+            has_sign = known.before.search(text, max(0, found.start() - 5), found.start())
+            is_apart = text[end] == " " and not text.startswith(("€", "$", "£"), scale.end())
+            if is_apart or (scale[1] == "m" and not has_sign):  # but 3,4 M€
+                scale = None
+        if scale:
             factor = _SCALES[scale[1].casefold()]
             values = frozenset(value * factor for value in values)
             end = scale.end()
-        is_scaled = ends_in_scale or found[1].endswith("000")
-        joint = _JOINT.match(text, end) if is_scaled else None
+        joint = _JOINT.match(text, end) if scale or found[1].endswith("000") else None
         unit, its_end, start = _unit(text, found.start(), joint.end() if joint else end, known)
         if joint and not unit:
             its_end = end
         if not unit and (upper := _RANGE.match(text, end)):
             unit, _, _ = _unit(text, upper.start(1), upper.end(), known)
-            if upper[1].endswith("000") and max(values) < _LEAST_SCALE:
-                values |= {value * _LEAST_SCALE for value in values}  # 2 to 3 thousand
+            if upper[1].endswith("000") and max(values) < 1_000:
+                values |= {value * 1_000 for value in values}  # 2 to 3 thousand
         words = _FORMS["word"].match(text, its_end)
-        behind_it = [word for word in words.groups() if word] if words else []
+        behind_it = filter(None, words.groups()) if words else ()
         counted = tuple(map(stem, takewhile(lambda it: not is_small(it), behind_it)))
         before = _CLAUSE_END.split(text[max(0, start - 30) : start])[-1]
         behind = _SENTENCE_END.split(text[its_end : its_end + 50])[0]
@@ -140,13 +133,13 @@ def quantities(text: str, languages: tuple[str, ...]) -> Iterator[Quantity]:
             unit,
             len(re.sub(r"\D", "", found[1]).strip("0")),
             start,
-            bool(found[2]) and found[2] != "s",
-            rounded is not None,
-            _side(rounded[0].strip()) if rounded else 0,
-            () if unit else counted,
-            frozenset(stem(word) for word in around),
-            of_degrees,
-            sign(text, *found.span(), of_degrees=of_degrees),
+            is_ordinal=bool(found[2]) and found[2] != "s",
+            is_rounded=rounded is not None,
+            side=_side(rounded[0].strip()) if rounded else 0,
+            counted=() if unit else counted,
+            nearby=frozenset(map(stem, around)),
+            is_of_degrees=of_degrees,
+            sign=sign(text, *found.span(), of_degrees=of_degrees),
         )
 
 
@@ -172,51 +165,40 @@ def _side(word: str) -> int:
 
 
 def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str], int, int]:
-    if sign := known.before.search(text, max(0, start - 5), start):
-        letters = sign[1][0].isalpha()
-        apart = not letters or sign.start() == 0 or not text[sign.start() - 1].isalnum()
-        if apart:
-            return sign_units(sign[1]), end, sign.start()
+    """Which it may be, where it ends, and where the number with it begins."""
+    sign = known.before.search(text, max(0, start - 5), start)
+    if sign and not re.search(r"[^\W_]{2}$", text[max(0, sign.start() - 1) : sign.start() + 1]):
+        return sign_units(sign[1]), end, sign.start()
     after = known.after.match(text, end)
     if after is None and (between := _BETWEEN.match(text, end)) and not is_small(between[1]):
         after = known.after.match(text, between.end())
-        after = after if after and len(after[1]) > len("feet") - 1 else None
-    if after is None and (compound := _FORMS["compound"].match(text, end)):
-        after = known.after.match(compound[1])
-        if after and after.end() == len(compound[1]):
-            return known.words[after[1].casefold()], compound.end(), start
-        after = None
-    if after is None:
-        return frozenset(), end, start
-    return known.words[after[1].casefold()], after.end(), start
+        after = after if after and len(after[1]) >= len("feet") else None
+    if after:
+        return known.words[after[1].casefold()], after.end(), start
+    compound = _FORMS["compound"].match(text, end)
+    if compound and (its := known.words.get(compound[1].casefold())):
+        return its, compound.end(), start
+    return frozenset(), end, start
 
 
 def _readings(written: str, languages: tuple[str, ...]) -> frozenset[float]:
-    marks = [it for it in written if not it.isdigit()]
-    plain = re.sub(r"[ ']", "", written)
-    if not marks:
-        return frozenset({float(plain)})
-    last = marks[-1]
-    if last in " '":
-        return frozenset({float(re.sub(r"\D", "", plain))})
-    whole, _, part = plain.rpartition(last)
-    whole_digits = re.sub(r"\D", "", whole)
-    as_decimal = float(f"{whole_digits}.{part}")
-    as_thousands = float(re.sub(r"\D", "", plain))
-    if marks.count(last) > 1:
-        return frozenset({as_thousands})
-    if len(part) == 3 and not set(marks) - {last}:
-        if last == "," and whole != "0" and languages in _COMMAS_BETWEEN_THOUSANDS:
-            return frozenset({as_thousands})
-        return frozenset({as_decimal, as_thousands})
-    return frozenset({as_decimal})
+    as_thousands = frozenset({float(re.sub(r"\D", "", written))})
+    mark = re.search(r"\D(?=\d+$)", written)
+    if mark is None or mark[0] in " '" or mark[0] in written[: mark.start()]:
+        return as_thousands
+    whole, part = written[: mark.start()], written[mark.end() :]
+    as_decimal = frozenset({float(re.sub(r"\D", "", whole) + "." + part)})
+    if len(part) != 3 or not whole.isdigit():
+        return as_decimal
+    if mark[0] == "," and whole != "0" and languages in _COMMAS_BETWEEN_THOUSANDS:
+        return as_thousands
+    return as_decimal | as_thousands
 
 
 def stem(word: str) -> str:
     """``word`` without the end that its plural has."""
     word = word.casefold()
-    ends = {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh"}
-    for end, instead in ends.items():
+    for end, instead in {"ies": "y", "sses": "ss", "xes": "x", "ches": "ch", "shes": "sh"}.items():
         if word.endswith(end) and len(word) > len(end) + 1:
             return word[: -len(end)] + instead
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
@@ -269,8 +251,8 @@ def _equal(
         and difference <= (min(4, _ROUNDED * on_page) if quantity.is_rounded else 0.5)
     ):
         return True  # a third is 33 %, and about a third 35
-    if quantity.units == SHARE and said == _HALF and quantity.is_rounded:
-        return difference <= 0.2 * _HALF  # more than half
+    if quantity.units == SHARE and said == 50 and quantity.is_rounded:
+        return difference <= 10  # more than half
     if converted and quantity.digits >= 2 and difference <= 0.01 * abs(on_page):
         return True
     return quantity.is_rounded and difference < step and difference <= _ROUNDED * abs(on_page)
@@ -285,19 +267,12 @@ def _step(value: float, quantity: Quantity) -> float:
     return float(10 ** (math.floor(math.log10(abs(value))) - max(quantity.digits, 1) + 1))
 
 
-def zeros(text: str) -> Iterator[range]:
-    """Where a folded text says ``below 0``: what counts is the number before."""
-    for found in _SIGN_FORMS["below_zero"].finditer(text):
-        if found[0].endswith("0"):
-            yield range(found.end() - 1, found.end())
-
-
 def sign(text: str, start: int, end: int, *, of_degrees: bool) -> int:
     """The sign of the number in a folded text: ``BELOW`` or ``ABOVE`` zero, or ``OPEN``.
 
     ``text[start:end]`` is the number with what is attached to it: ``-12``.
     """
-    before = text[max(0, start - _LOOKED_BEFORE) : start]
+    before = text[max(0, start - 60) : start]
     if _SIGN_FORMS["below_zero"].match(text, end):
         return BELOW
     minus = _MINUS.search(before) or (of_degrees and _MINUS_OF_DEGREES.search(before))
@@ -306,11 +281,6 @@ def sign(text: str, start: int, end: int, *, of_degrees: bool) -> int:
     if text[start] == "-":
         certain = _BEFORE_MINUS.search(before) and not _IN_RANGE.search(before)
         return BELOW if certain else OPEN
-    around = before + " " + text[end : end + _LOOKED_BEHIND]
-    if (
-        _DASH.search(before)
-        or _SIGN_FORMS["from_below"].search(before)
-        or _SIGN_FORMS["doubtful"].search(around)
-    ):
-        return OPEN
-    return ABOVE
+    around = before + " " + text[end : end + 40]
+    is_open = _DASH.search(before) or _SIGN_FORMS["from_below"].search(before)
+    return OPEN if is_open or _SIGN_FORMS["doubtful"].search(around) else ABOVE

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 
-from babel import Locale, UnknownLocaleError
+from babel import Locale
 from babel.numbers import get_currency_name, get_currency_symbol
 from babel.units import format_unit
 
-from movie_generator.grounding.language import is_caseless
+from movie_generator.grounding.language import is_caseless, locales
 from movie_generator.grounding.words import UNITS
 
 _FACTORS = {
@@ -29,11 +29,15 @@ _LOCAL_SIGN = re.compile(
     r"\.?\s?(?=\d)|([₦฿₱₪₫₴₵৳₺])\s?(?=\d)"
 )
 _NO_WORDS = {"in", "a", "m.", "as", "try", "pen", "mad", "cop", "clp", "all", "ron", "sol", "soles"}
-_SIGNS = {"$": "dollar", "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₽": "RUB"}
 _WORD_END = r"(?![A-Za-z0-9\u00c0-\u1fff])"
 _NOUNS_FIRST = ("fr", "es", "pt", "it")
 _RUPEES = "INR PKR LKR"
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
+_SIGNS = {code.casefold(): code for code in _CURRENCIES} | {
+    "$": _DOLLARS, "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": _RUPEES, "₩": "KRW", "₽": "RUB",
+    "inr": _RUPEES, "us$": "USD", "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD",
+}  # fmt: skip
+"""What may stand before a number: which currencies it may mean."""
 SHARE = frozenset({"share"})
 DEGREES = frozenset({"temperature-celsius", "temperature-fahrenheit", "angle-degree"})
 PARTS = {
@@ -63,10 +67,10 @@ def kind_and_factor(unit: str) -> tuple[str, float]:
 
 @cache
 def units(languages: tuple[str, ...]) -> Units:
-    """The units as ``languages`` write them, besides English, which everybody uses."""
+    """The units as ``languages`` and English write them."""
     words: dict[str, set[str]] = {}
-    for language in dict.fromkeys((*languages, "en")):
-        for word, unit in _words(language):
+    for locale in locales(languages):
+        for word, unit in _words(locale):
             words.setdefault(word, set()).add(unit)
     # Between letters a word has an end; in Japanese, anything may follow. The end is said once for
     # all words of a length: to compile it takes a millisecond, and there are a thousand words.
@@ -76,7 +80,7 @@ def units(languages: tuple[str, ...]) -> Units:
     ]
     ends = [some if caseless else f"(?:{some}){_WORD_END}" for caseless, some in alike]
     after = re.compile(rf"[ -]?({'|'.join(ends)})(?!-round\b)", re.IGNORECASE)
-    signs = [re.escape(sign) for sign in _before()]
+    signs = [re.escape(sign) for sign in _SIGNS]
     before = re.compile(rf"({'|'.join(sorted(signs, key=len, reverse=True))})\s?$", re.IGNORECASE)
     return Units({word: frozenset(its) for word, its in words.items()}, after, before)
 
@@ -88,22 +92,11 @@ def with_codes(text: str) -> str:
 
 def sign_units(sign: str) -> frozenset[str]:
     """The currencies that a sign before a number may mean."""
-    codes = _before()[sign.casefold()]
-    return frozenset((_RUPEES if codes == "INR" else codes).split())
+    return frozenset(_SIGNS[sign.casefold()].split())
 
 
-@cache
-def _before() -> dict[str, str]:
-    signs = {sign: _DOLLARS if name == "dollar" else name for sign, name in _SIGNS.items()}
-    signs |= {code.casefold(): code for code in _CURRENCIES}
-    return signs | {"us$": "USD", "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD"}
-
-
-def _words(language: str) -> list[tuple[str, str]]:
-    try:
-        locale = Locale.parse(language)
-    except (UnknownLocaleError, ValueError):
-        return []
+def _words(locale: Locale) -> list[tuple[str, str]]:
+    language = locale.language
     found = [(word, "share") for word in (*UNITS["share"].get(language, ()), "%")]
     for word in UNITS["degrees"].get(language, ()):
         found += [(word, scale) for scale in sorted(DEGREES)]
@@ -112,10 +105,8 @@ def _words(language: str) -> list[tuple[str, str]]:
             for count in (1, 2, 5):
                 text = format_unit(count, unit, length=length, locale=locale)
                 # Without the number, and as folded text has it: km2.
-                word = re.sub(r"[0-9]", "", text).strip()
-                word = unicodedata.normalize("NFKC", word).casefold()
-                if word:
-                    found.append((word, unit))
+                word = unicodedata.normalize("NFKC", re.sub(r"[0-9]", "", text).strip()).casefold()
+                found += [(word, unit)] if word else []
                 if language == "de" and word.endswith("er"):
                     found.append((f"{word}n", unit))  # mit Millilitern
     more = UNITS["more"].get(language, {})
