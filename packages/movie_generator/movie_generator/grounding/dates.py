@@ -189,7 +189,7 @@ def _times(text: str) -> Iterator[Moment]:
 
 
 def _minutes(hour: str, minute: str, half: str | None = None) -> frozenset[int]:
-    """The minutes of a day that a time may mean; of its ``half``, ``a`` or ``p``, if that is said."""
+    """The minutes of the day that a time may mean; ``half`` is ``a`` or ``p`` where it is said."""
     minutes = int(hour) % 24 * 60 + int(minute)
     morning, evening = minutes % 720, minutes % 720 + 720
     readings = {"a": {morning}, "p": {evening}}
@@ -214,6 +214,9 @@ def _names(
                     names.setdefault(name.casefold().strip("."), number)
                     lower |= {name.casefold()} if width == "wide" else set()
         day_names = [*get_day_names("wide", locale=locale).items()]
+        day_names += [
+            (number, name.replace("-", "s-")) for number, name in day_names
+        ]  # terças-feiras
         lower |= {name.casefold().replace("曜日", "曜") for _, name in day_names}
         if abbreviated:
             short = get_day_names("abbreviated", locale=locale).items()

@@ -41,6 +41,8 @@ _STARS = re.compile("★+")
 _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
 _JAPANESE_ORDINAL = re.compile(r"第(\d+)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
+_SCORE = re.compile(r"(?<![\d:.,])(\d{1,3})(?: ?: ?| zu |[対比])(\d)(?![\d:]|[.,]\d)")
+"""Such as 3:1, and no time of day."""
 _FORMS = patterns("evidence")
 _START = attrgetter("start")
 LONGEST_SENTENCE = 5_000
@@ -127,6 +129,9 @@ class Evidence:
         dates = [*moments(digits, (language,) if language else ())]
         found += [f"date “{date}”" for date in self._strange_dates(dates)]
         found += [f"number “{it}”" for it in self._figures.unsupported(digits, language, dates)]
+        scores = {frozenset(it) for it in _SCORE.findall(self._digits)}
+        said = _SCORE.finditer(digits) if scores else ()
+        found += [f"number “{it[0]}”" for it in said if frozenset(it.groups()) not in scores]
         if (
             language == "en"
             and self.language == "en"

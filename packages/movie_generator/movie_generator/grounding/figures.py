@@ -304,9 +304,12 @@ class Figures:
             return True
         romans = {float(roman_value(it)) for it in _ROMAN.findall(self.text)}
         equal = [it for it in self._quantities if it.values & said.values]
-        # In the 4th minute, after 4 minutes.
-        if any(it.units & said.units or {*said.counted[:1]} & {*it.counted} for it in equal):
+        # In the 4th minute, minute 4.
+        noun = {*said.counted[:1]}
+        if any(it.units & said.units or noun & it.nearby for it in equal):
             return True
+        if any(self.text.startswith(".,", it.place + len(it.written)) for it in equal):
+            return True  # (51., penalty)
         if _ANNIVERSARIES & {*said.counted} and any(_YEARS & it.units for it in equal):
             return True
         # Three and another one: the fourth.

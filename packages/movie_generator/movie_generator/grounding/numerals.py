@@ -66,6 +66,7 @@ def in_digits(text: str, language: str) -> str:
         lambda it: f"{roman_value(next(filter(None, it.groups())))}th century", text
     )
     text = _PER_CENT.sub("%", text)
+    text = _FORMS["quarter_hours"].sub(lambda it: f"{45 if it[1] or it[2] else 15} min", text)
     if language == "en":
         text = _AND_A_HALF.sub(lambda it: " §" if it[1] else " ¶", text)
         text = _FORMS["short_hundred"].sub(r"\1 hundred ", _PIECE.sub(_piece, text))

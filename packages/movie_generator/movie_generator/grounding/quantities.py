@@ -159,7 +159,7 @@ def together(found: list[Quantity], text: str) -> Iterator[Quantity]:
 
 
 def _side(word: str) -> int:
-    if found := re.search(r"(以上|余り|あまり|超|強)|(近く|弱|足らず|未満)", word):
+    if found := re.search(r"(以上|余り|あまり|超|強)|(近|弱|足らず|未満)", word):
         return 1 if found[1] else -1
     return bool(_FORMS["at_least"].search(word)) - bool(_FORMS["at_most"].search(word))
 

@@ -33,10 +33,10 @@ _WORD_END = r"(?![A-Za-z0-9\u00c0-\u1fff])"
 _NOUNS_FIRST = ("fr", "es", "pt", "it")
 _RUPEES = "INR PKR LKR"
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
-_SIGNS = {code.casefold(): code for code in _CURRENCIES} | {
-    "$": _DOLLARS, "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₹": _RUPEES, "₩": "KRW", "₽": "RUB",
-    "inr": _RUPEES, "us$": "USD", "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD",
-}  # fmt: skip
+_SIGNS = {code.casefold(): code for code in _CURRENCIES}
+_SIGNS |= {"$": _DOLLARS, "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₩": "KRW", "₽": "RUB"}
+_SIGNS |= {"us$": "USD", "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD"}
+_SIGNS |= {"₹": _RUPEES, "inr": _RUPEES}
 """What may stand before a number: which currencies it may mean."""
 SHARE = frozenset({"share"})
 DEGREES = frozenset({"temperature-celsius", "temperature-fahrenheit", "angle-degree"})

@@ -27,6 +27,15 @@ PT = (
     " A notícia foi publicada pelo jornal e é a mais lida da semana, como disse o banco do país "
     "quando se perguntou por outros, e não foi."
 )
+IT = (
+    " La notizia è stata pubblicata dal giornale ed è la più letta della settimana, come ha detto "
+    "la banca del paese con una nota."
+)
+NL = (
+    " Het nieuws werd door de krant gepubliceerd en is het meest gelezen van de week, zoals de bank "
+    "van het land zei."
+)
+CAPSULE = "探测器总重8.2吨，带回的样品中有三颗珠子。"
 LIBRARY = "図書館の利用者の30%が若い人で、3分の1は町の人だ。1990年代の本は2kgある。" * 4
 REPORT = (
     "The company said that its sales had grown in the third quarter, and that it was good for many "
@@ -98,6 +107,23 @@ def reasons(page: str, sentence: str, language: str) -> list[str]:
         ("市長佐伯さんが話した。", "佐伯さんが市長です。", "ja"),
         (f"It cost £4.2 million.{EN}", "費用は420万ポンドでした。", "ja"),
         (f"It fell to -12 °C.{EN}", "気温は氷点下12度でした。", "ja"),
+        (
+            f"Er steht auf Platz vier, vor dem ersten der anderen.{DE}",
+            "Auf dem vierten Platz.",
+            "de",
+        ),
+        (f"Das 1:0 fiel per Elfmeter (51., Rot).{DE}", "Es fiel in der 51. Minute.", "de"),
+        (f"Sie gewannen mit 3:1 (0:1).{DE}", "Sie gewannen drei zu eins.", "de"),
+        (f"Sie gewannen mit 3:1.{DE}", "Die Gäste verloren mit 1:3.", "de"),
+        (f"Pesa 1,9 kg.{IT}", "Pesa meno di due chili.", "it"),
+        (f"Pesa 3 kg.{ES}", "Pesa tres kilos.", "es"),
+        (f"Dura 45 minuti.{IT}", "Dura tre quarti d'ora.", "it"),
+        (f"Cela dure 15 minutes.{FR}", "Cela dure un quart d'heure.", "fr"),
+        (f"Dura 45 minutos.{ES}", "Dura tres cuartos de hora.", "es"),
+        (f"Es dauert 45 Minuten.{DE}", "Es dauert eine Dreiviertelstunde.", "de"),
+        (f"São vendidos às quintas-feiras.{PT}", "Vende-se na quinta-feira.", "pt"),
+        (CAPSULE, "探测器重约八吨。", "zh"),
+        (CAPSULE, "找到了三颗珠子。", "zh"),
     ],
 )
 def test_what_a_page_says_in_its_own_way_is_not_refused(
@@ -137,6 +163,20 @@ def test_what_a_page_says_in_its_own_way_is_not_refused(
         (REPORT, "利益は2900万ドルでした。", "ja"),
         (REPORT, "橋が七つあります。", "ja"),
         (REPORT, "従業員は四百人です。", "ja"),
+        (
+            f"Er steht auf Platz vier, vor dem ersten der anderen.{DE}",
+            "Auf dem fünften Platz.",
+            "de",
+        ),
+        (f"Das 1:0 fiel per Elfmeter (51., Rot).{DE}", "Es fiel in der 52. Minute.", "de"),
+        (f"Sie gewannen mit 3:1 und haben vier Punkte.{DE}", "Sie gewannen mit 4:1.", "de"),
+        (f"Sie gewannen mit 3:1 und haben vier Punkte.{DE}", "Sie gewannen vier zu eins.", "de"),
+        (f"Pesa 1,9 kg.{IT}", "Pesa quattro chili.", "it"),
+        (f"Dura 45 minuti.{IT}", "Dura un quarto d'ora.", "it"),
+        (f"Es dauert 45 Minuten.{DE}", "Es dauert eine Viertelstunde.", "de"),
+        (f"São vendidos às quintas-feiras.{PT}", "Vende-se às terças-feiras.", "pt"),
+        (CAPSULE, "探测器重约六吨。", "zh"),
+        (CAPSULE, "找到了八颗珠子。", "zh"),
     ],
 )
 def test_what_a_page_does_not_say_is_refused_all_the_same(
@@ -227,16 +267,6 @@ def test_a_quotation_is_given_to_who_is_named_beside_it(
 )
 def test_what_every_script_says_is_no_figure(sentence: str, language: str) -> None:
     assert reasons(REPORT, sentence, language) == []
-
-
-IT = (
-    " La notizia è stata pubblicata dal giornale ed è la più letta della settimana, come ha detto "
-    "la banca del paese con una nota."
-)
-NL = (
-    " Het nieuws werd door de krant gepubliceerd en is het meest gelezen van de week, zoals de bank "
-    "van het land zei."
-)
 
 
 @pytest.mark.parametrize(
