@@ -129,9 +129,8 @@ class Evidence:
         dates = [*moments(digits, (language,) if language else ())]
         found += [f"date “{date}”" for date in self._strange_dates(dates)]
         found += [f"number “{it}”" for it in self._figures.unsupported(digits, language, dates)]
-        scores = {frozenset(it) for it in _SCORE.findall(self._digits)}
-        said = _SCORE.finditer(digits) if scores else ()
-        found += [f"number “{it[0]}”" for it in said if frozenset(it.groups()) not in scores]
+        said = _SCORE.finditer(digits) if self._scores else ()
+        found += [f"number “{it[0]}”" for it in said if frozenset(it.groups()) not in self._scores]
         if (
             language == "en"
             and self.language == "en"
@@ -185,6 +184,10 @@ class Evidence:
         for found in _CODE.finditer(self._plain):
             codes.setdefault(found[1], set()).add(found[2])
         return codes
+
+    @cached_property
+    def _scores(self) -> set[frozenset[str]]:
+        return {frozenset(it) for it in _SCORE.findall(self._digits)}
 
     @cached_property
     def _whole(self) -> Folded:

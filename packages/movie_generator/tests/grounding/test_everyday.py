@@ -35,7 +35,7 @@ NL = (
     " Het nieuws werd door de krant gepubliceerd en is het meest gelezen van de week, zoals de bank "
     "van het land zei."
 )
-CAPSULE = "探测器总重8.2吨，带回的样品中有三颗珠子。"
+CAPSULE = "探测器总重8.2吨，带回的三种样品中有三颗珠子。"
 LIBRARY = "図書館の利用者の30%が若い人で、3分の1は町の人だ。1990年代の本は2kgある。" * 4
 REPORT = (
     "The company said that its sales had grown in the third quarter, and that it was good for many "
@@ -124,6 +124,9 @@ def reasons(page: str, sentence: str, language: str) -> list[str]:
         (f"São vendidos às quintas-feiras.{PT}", "Vende-se na quinta-feira.", "pt"),
         (CAPSULE, "探测器重约八吨。", "zh"),
         (CAPSULE, "找到了三颗珠子。", "zh"),
+        (CAPSULE, "探测器重8200公斤。", "zh"),
+        (f"Pesa 8.200 kg.{IT}", "Pesa 8,2 tonnellate.", "it"),
+        (f"Pesa 8.200 kg.{PT}", "Pesa 8,2 toneladas.", "pt"),
     ],
 )
 def test_what_a_page_says_in_its_own_way_is_not_refused(
@@ -177,6 +180,10 @@ def test_what_a_page_says_in_its_own_way_is_not_refused(
         (f"São vendidos às quintas-feiras.{PT}", "Vende-se às terças-feiras.", "pt"),
         (CAPSULE, "探测器重约六吨。", "zh"),
         (CAPSULE, "找到了八颗珠子。", "zh"),
+        (CAPSULE, "有八种样品。", "zh"),
+        (CAPSULE, "探测器重8100公斤。", "zh"),
+        (f"Pesa 8.200 kg.{IT}", "Pesa 7,1 tonnellate.", "it"),
+        (f"Pesa 8.200 kg.{PT}", "Pesa 7,1 toneladas.", "pt"),
     ],
 )
 def test_what_a_page_does_not_say_is_refused_all_the_same(
