@@ -420,8 +420,6 @@ class Ghost:
                 await asyncio.wait([self._left])
         if self._is_busy:
             raise RuntimeError("This Ghost is already running a request; await it first.")
-        if state is not None:
-            self._conversation.replace(state.messages)
         self._is_busy = True
         try:
             operation = Operation(

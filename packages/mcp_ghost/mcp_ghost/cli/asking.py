@@ -134,22 +134,17 @@ def value_of(field: Field, text: str) -> str | float | bool | list[str]:
             raise ValueError("yes or no?")
         return text.lower() in _YES
     if kind in ("integer", "number"):
-        return _number(field, text)
+        try:
+            number = int(text) if kind == "integer" else float(text)
+        except ValueError:
+            whole = "whole " if kind == "integer" else ""
+            raise ValueError(f"a {whole}number is needed") from None
+        if not field.get("minimum", number) <= number <= field.get("maximum", number):
+            raise ValueError(f"from {field.get('minimum', '…')} to {field.get('maximum', '…')}")
+        return number
     if not text:
         raise ValueError("an answer is needed")
     return _chosen(field, text)
-
-
-def _number(field: Field, text: str) -> float:
-    whole = field.get("type") == "integer"
-    try:
-        number = int(text) if whole else float(text)
-    except ValueError:
-        raise ValueError("a whole number is needed" if whole else "a number is needed") from None
-    least, most = field.get("minimum", number), field.get("maximum", number)
-    if not least <= number <= most:
-        raise ValueError(f"from {field.get('minimum', '…')} to {field.get('maximum', '…')}")
-    return number
 
 
 def _chosen(field: Field, text: str) -> str:

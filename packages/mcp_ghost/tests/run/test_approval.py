@@ -340,6 +340,23 @@ def test_a_ghost_pauses_and_goes_on_with_its_servers_connected(bank: Bank) -> No
     assert len(bank.book) == 4
 
 
+def test_a_refused_decision_leaves_the_conversation_as_it_was(bank: Bank) -> None:
+    state = paused(bank)["state"]
+
+    async def main(base_url: str) -> None:
+        config = {"mcpServers": {"bank": bank.trusted}}
+        at: Any = {"provider": "openai", "base_url": base_url, "pause": True}
+        async with Ghost(server_config=config, **at) as ghost:
+            await ghost.run("Good morning.")
+            before = ghost.messages
+            with pytest.raises(ValueError, match="nothing is pending under 'call_9'"):
+                await ghost.resume(state, {"call_9": True})
+            assert ghost.messages == before
+
+    with ModelServer(["Hello."], namespace="mcp_ghost") as model:
+        asyncio.run(main(model.base_url))
+
+
 @pytest.mark.parametrize("way", ["2025-06-18", "2025-11-25", "2026-07-28"])
 def test_a_question_of_a_server_pauses_and_the_call_is_made_again_with_the_answer(
     way: str, tmp_path: Path

@@ -121,15 +121,17 @@ class Standing:
         questions = self.conversation.questions
         try:
             pending = {entry["id"]: entry for entry in state.pending}
-            self.conversation.memory.restore(state.memory)
             self.account.restore(state.account)
             self.account.finish_reason = state.finish_reason
             self.ledger.restore(state.calls)
-            questions.begin(state.answers)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            decided = checked_decisions(decisions, pending)
+            self.conversation.memory.restore(state.memory)
+        except (AttributeError, KeyError, TypeError) as error:
             name = type(error).__name__
             raise ValueError(f"The state cannot be read: {name}: {error}") from error
-        for key, said in checked_decisions(decisions, pending).items():
+        self.conversation.replace(state.messages)
+        questions.begin(state.answers)
+        for key, said in decided.items():
             if pending[key]["kind"] == "question":
                 questions.answer(pending[key], said)
             else:
