@@ -73,7 +73,7 @@ class _Terminal:
 
 def run(flags: Flags, interruption: Interruption) -> int:
     """Do one operation, and print its result."""
-    prompt = sys.stdin.read() if flags.prompt == "-" else flags.prompt
+    prompt = "".join(sys.stdin or ()) if flags.prompt == "-" else flags.prompt
     if not prompt.strip():
         raise ValueError("The prompt is empty.")
     is_there = flags.prompt != "-" and _is_terminal()
@@ -141,7 +141,7 @@ def chat(flags: Flags, interruption: Interruption) -> int:
 async def _requests(*, is_there: bool) -> AsyncIterator[str]:
     """The lines of standard input that say something."""
     if not is_there:
-        for line in sys.stdin:
+        for line in sys.stdin or ():
             if line.strip():
                 yield line.strip()
         return
@@ -158,7 +158,7 @@ async def _requests(*, is_there: bool) -> AsyncIterator[str]:
 
 def tools(flags: Flags, _: Interruption) -> int:
     """Print every tool that a run would offer."""
-    warn = Warnings(lambda text: print(f"{PROGRAM}: warning: {text}", file=sys.stderr))
+    warn = Warnings(lambda text: complain(PROGRAM, text, "warning"))
     for logger in _WITH_WARNINGS:
         logging.getLogger(logger).addHandler(warn)
     return asyncio.run(_tools(flags))
@@ -224,5 +224,6 @@ def _is_terminal() -> bool:
 
 
 def _write(text: str) -> None:
-    sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", errors="replace") + b"\n")
-    sys.stdout.flush()
+    if (output := sys.stdout) is not None:  # closed by whoever started us
+        output.buffer.write(text.encode(output.encoding or "utf-8", errors="replace") + b"\n")
+        output.flush()

@@ -77,8 +77,9 @@ def program(
     return code
 
 
-def complain(name: str, message: str) -> None:
+def complain(name: str, message: str, kind: str = "error") -> None:
     """Say on standard error what went wrong."""
     from mcp_ghost.text import plain
 
-    print(plain(f"{name}: error: {message}"), file=sys.stderr)
+    if sys.stderr is not None:  # else it is closed, and would be standard output
+        print(plain(f"{name}: {kind}: {message}"), file=sys.stderr)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import IO, TextIO
+from typing import IO, Literal, TextIO
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -272,9 +272,12 @@ class _PipeAwareConsole(Console):
         self._on_closed()
 
 
-def standard_screen(on_closed: Callable[[], None], file: TextIO | None = None) -> Screen:
-    """The screen on ``file``, standard output by default; calls ``on_closed`` when that closes."""
-    if (file := file or sys.stdout) is None:  # closed by whoever started us
+def standard_screen(
+    on_closed: Callable[[], None], file: TextIO | Literal["stdout"] | None = "stdout"
+) -> Screen:
+    """The screen on ``file``; calls ``on_closed`` when that closes."""
+    file = sys.stdout if file == "stdout" else file
+    if file is None:  # closed by whoever started us
         file = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  open to the end
     plain_wanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
     live = file.isatty() and not plain_wanted

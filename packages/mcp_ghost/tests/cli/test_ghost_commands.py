@@ -94,6 +94,28 @@ def test_answers_that_the_output_cannot_spell_are_printed_with_question_marks(
     assert done.stdout == b"Sch?ner Tag!\nSch?ner Abend!\n"
 
 
+@pytest.mark.parametrize(
+    ("closed", "printed", "code"),
+    [("<&-", b"", 2), (">&-", b"", 0), ("2>&-", b"Noted.\n", 0)],
+)
+def test_a_stream_that_is_closed_from_the_start_is_done_without(
+    ghost: Program, closed: str, printed: bytes, code: int
+) -> None:
+    with ModelServer(["Noted."]) as model:
+        asked = ["run", *chat(model)[1:], "--prompt", "-"]
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$0" "$@" {closed}', *ghost.command, *asked],
+            cwd=ghost.folder,
+            env=ghost.env,
+            input=b"Note the milk.\n",
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    assert (done.stdout, done.returncode) == (printed, code), done.stderr
+    assert (b"The prompt is empty." in done.stderr) == (closed == "<&-")
+
+
 def test_the_tools_of_the_servers_are_listed(ghost: Program, tmp_path: Path) -> None:
     write_config(
         tmp_path / "servers.json", bank=Bank(tmp_path).config, notes=Notes(tmp_path).config
