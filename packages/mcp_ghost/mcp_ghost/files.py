@@ -30,16 +30,14 @@ MOST_BYTES = 256 * 1024 * 1024
 """Of a file that is read as a whole."""
 
 
-def open_regular(
-    path: Path, flags: int = os.O_RDONLY, mode: int = PRIVATE, *, follow: bool = False
-) -> int:
+def open_regular(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
     """Open a file that others may have made; a link is opened only if ``follow``.
 
     Raises:
         OSError: It is no regular file; nobody waits for the other end of a pipe.
     """
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    descriptor = os.open(path, flags, mode)
+    descriptor = os.open(path, flags, PRIVATE)
     kind = os.fstat(descriptor).st_mode
     if stat.S_ISREG(kind):
         return descriptor

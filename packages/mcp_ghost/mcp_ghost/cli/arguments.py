@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn, TypeAlias
 
@@ -128,25 +130,19 @@ seed_number = whole_number(0, 2**31 - 1)
 
 def number(text: str) -> float:
     """A type of flag: a finite number that is not below 0."""
-    found = _float(text)
-    if not 0 <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of 0 or more")
-    return found
+    return _finite(text, 0.0, "a number of 0 or more")
 
 
 def seconds(text: str) -> float:
     """A type of flag: a finite time above 0."""
-    found = _float(text)
-    if not 0 < found < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
-    return found
+    return _finite(text, sys.float_info.min, "a number of seconds above 0")
 
 
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return -1.0
+def _finite(text: str, least: float, wanted: str) -> float:
+    with suppress(ValueError):
+        if least <= (found := float(text)) < float("inf"):
+            return found
+    raise argparse.ArgumentTypeError(f"'{text}' is not {wanted}")
 
 
 def http_url(text: str) -> str:

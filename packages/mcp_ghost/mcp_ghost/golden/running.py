@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Literal
 
 import httpx2
@@ -76,6 +77,11 @@ async def record_golden(
     where = endpoint.where
     if transport is None:  # a missing key is an error here, not a refusal to be recorded
         get_llm_client(arguments["provider"], arguments.get("api_key"), base_url=base_url)
+    try:  # before anything is done and paid for that could then not be kept
+        path.parent.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise GoldenError(f"The golden {path} cannot be written: {error}") from error
     form: dict[str, Any] = {}
     if not isinstance(output := arguments.get("output"), Mapping | None):
         from pydantic import TypeAdapter  # few want a form, and pydantic has to be ready for it

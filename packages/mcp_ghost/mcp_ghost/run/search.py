@@ -61,9 +61,7 @@ class ToolSearch:
 
     def offered(self, tools: list[ToolSchema]) -> list[ToolSchema]:
         """Those of ``tools`` to offer now."""
-        if len(tools) != len(self._seen) or any(
-            one is not other for one, other in zip(tools, self._seen, strict=True)
-        ):
+        if tools != self._seen:
             size = sum(len(json.dumps(tool["function"])) for tool in tools)
             are_many = self._limit is not None and (
                 size > self._limit * _CHARACTERS_OF_TOKEN

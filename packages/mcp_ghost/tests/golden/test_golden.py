@@ -293,6 +293,14 @@ def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_behind() -> Non
     assert [path.name for path in Path("folder").iterdir()] == ["case.json"]
 
 
+async def test_where_nothing_can_be_written_nothing_is_asked() -> None:
+    Path("taken").touch()
+    with ModelServer([content_reply("Nothing.")]) as model:
+        with pytest.raises(GoldenError, match="cannot be written"):
+            await record_golden("taken/case.json", base_url=model.base_url, **ASKED)
+        assert model.requests == []
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
