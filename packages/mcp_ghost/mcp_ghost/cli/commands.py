@@ -128,7 +128,8 @@ def chat(flags: Flags, interruption: Interruption) -> int:
                 result = await ghost.run(request)
                 answer = result["final_result"]
                 if answer is not None and not terminal.has_shown(answer):
-                    _write(harmless(ghost.messages[-1]["content"]))
+                    said = result["conversation_history"][-1]["content"]  # as it is, without keys
+                    _write(harmless(said))
                 code = DONE if result["success"] else FAILED
                 if code == FAILED:
                     complain(PROGRAM, result["summary"])

@@ -40,7 +40,8 @@ class Screen:
     def __init__(self, console: Console, *, live: bool) -> None:
         """Write to ``console``; ``live`` for one that moves and colours."""
         self._console = console
-        self._live = live
+        self.is_live = live
+        """Whether somebody may watch."""
         self._status: Status | None = None
         self._bar: tuple[str, ProgressBar] | None = None
         """The latest one and its label, as long as it is shown."""
@@ -50,7 +51,7 @@ class Screen:
     @property
     def width(self) -> int | None:
         """Columns to fill; None where lines are not broken."""
-        return min(self._console.width, _FULL_WIDTH) if self._live else None
+        return min(self._console.width, _FULL_WIDTH) if self.is_live else None
 
     def heading(self, left: str, right: str = "", style: str = "bold") -> None:
         """Begin a block: a rule with ``left`` and ``right`` in it, where there are rules."""
@@ -114,11 +115,6 @@ class Screen:
                 lead = " " * column
         for name, value in whole:
             self._print(Text.assemble(" " * INDENT, (name.ljust(column), "cyan"), value))
-
-    @property
-    def is_live(self) -> bool:
-        """Whether somebody may watch."""
-        return self._live
 
     def busy(self, label: str, more: object = "") -> None:
         """Say at the bottom what is being waited for, and for how long already.
@@ -186,7 +182,7 @@ class Screen:
     def _wait(self, draw: Callable[[Console], Iterator[RenderableType]]) -> bool:
         """Have ``draw`` show at every frame what is being waited for, where something moves."""
         with self._lock:
-            if not self._live or self._console.quiet:
+            if not self.is_live or self._console.quiet:
                 return False
             self._bar = None
             if self._status is None:
@@ -215,7 +211,7 @@ class Screen:
         return text.wrap(self._console, room)
 
     def _print(self, line: Text) -> None:
-        if self._live:
+        if self.is_live:
             line.rstrip()
             self._console.print(line, soft_wrap=True, highlight=False)
         elif not self._console.quiet:  # many times faster than rich; episode.log is drawn, too

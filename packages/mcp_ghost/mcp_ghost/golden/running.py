@@ -19,7 +19,7 @@ from mcp_ghost.errors import GoldenError, LLMError
 from mcp_ghost.ghost import mcp_ghost, run
 from mcp_ghost.golden.file import RecordedFrom, as_golden, save_golden
 from mcp_ghost.golden.scrub import Scrubber, places, usable_at_replay
-from mcp_ghost.golden.servers import Recorded, RecordedServer, RecordingServer, recorded_servers
+from mcp_ghost.golden.servers import Recorded, RecordedServer, RecordingServer
 from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport, is_stream
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers.client import base_url_of, get_llm_client
@@ -146,7 +146,12 @@ async def replay_golden(
     arguments |= scrubber.show(overrides)
     make_server: Callable[..., Leaf] = Server
     if servers == "recorded":
-        known = scrubber.show(recorded_servers(golden))
+        if not isinstance(golden.get("servers"), dict):
+            raise GoldenError(
+                "The golden has no results of its servers; those of earlier versions have none. "
+                'Record it again, or replay it with servers="live".'
+            )
+        known: Recorded = scrubber.show(golden["servers"])
         arguments["server_config"] = {"mcpServers": dict.fromkeys(known, _NOT_STARTED)}
         make_server = partial(RecordedServer, known)
     elif servers != "live":

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Self, TypeAlias
 
 from mcp_ghost.config import ServerConfig
-from mcp_ghost.errors import GoldenError, MCPError, MCPServerStartupError
+from mcp_ghost.errors import MCPError, MCPServerStartupError
 from mcp_ghost.messages import ToolSchema
 from mcp_ghost.results import ToolCallResult, jsonable
 from mcp_ghost.toolset import Call, Kind, Outcome
@@ -125,18 +125,3 @@ class RecordedServer(Leaf):
         self.is_alive = self.failure is None
         if self.failure is not None:
             raise self.failure
-
-
-def recorded_servers(golden: Mapping[str, Any]) -> Recorded:
-    """What ``golden`` holds of its servers.
-
-    Raises:
-        GoldenError: Nothing.
-    """
-    recorded = golden.get("servers")
-    if not isinstance(recorded, dict):
-        raise GoldenError(
-            "The golden has no results of its servers; those of earlier versions have none. "
-            'Record it again, or replay it with servers="live".'
-        )
-    return recorded

@@ -14,7 +14,7 @@ import pytest
 from mcp_ghost import __version__
 from mcp_ghost.testing import ModelServer, error_reply, tool_reply
 from tests.support import PATIENCE
-from tests.support.ghosts import PROVIDERS, Bank, Notes, said_to
+from tests.support.ghosts import KEY, PROVIDERS, Bank, Notes, said_to
 from tests.support.program import Program, converse
 from tests.support.servers import faulty, write_config
 from tests.support.wires import wire_flags
@@ -76,6 +76,13 @@ def test_a_chat_whose_last_request_failed_ends_with_1(ghost: Program) -> None:
         done = ghost.run(*chat(model), said="Hello?\nAnd now?\n")
     assert (done.returncode, done.stdout) == (1, "Hello.\n")
     assert "No such model" in done.stderr
+
+
+def test_a_key_that_the_model_repeats_is_not_printed(ghost: Program) -> None:
+    ghost.env["OPENAI_API_KEY"] = KEY
+    with ModelServer([f"Your key is {KEY}.", f'{{"key": "{KEY}"}}']) as model:
+        done = ghost.run(*chat(model), said="Which key is it?\nAs JSON?\n")
+    assert done.stdout == 'Your key is ***.\n{"key": "***"}\n'
 
 
 def test_answers_that_the_output_cannot_spell_are_printed_with_question_marks(
