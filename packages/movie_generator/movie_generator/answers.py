@@ -4,13 +4,19 @@ import json
 import re
 from typing import Any
 
+from mcp_ghost.config import plain_json
+
 
 def json_object(answer: str, key: str) -> dict[str, Any] | None:
     """The first object that has something under ``key``, else the first with it, else None.
 
-    Words with braces before it, a fence around it, an object about it, or JSON inside of a text of
-    JSON do no harm.
+    Words with braces before it, a fence around it, an object about it, JSON inside of a text of
+    JSON, comments or trailing commas do no harm.
     """
+    return _object(answer, key) or _object(plain_json(answer), key)
+
+
+def _object(answer: str, key: str) -> dict[str, Any] | None:
     decoder = json.JSONDecoder(strict=False)  # small models forget to escape the ends of lines
     known: dict[str, Any] | None = None
     for start in (it.start() for it in re.finditer(r'\{|"(?=\s*\{)', answer)):

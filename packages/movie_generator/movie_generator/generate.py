@@ -32,7 +32,7 @@ from movie_generator.pages.page import Page, joined
 from movie_generator.pages.reading import RecordingTools, assemble
 from movie_generator.pages.robots import Robots, RobotsUnknownError
 from movie_generator.pages.tool_guard import GuardedTools
-from movie_generator.pages.urls import UrlPolicy
+from movie_generator.pages.urls import UrlPolicy, url_key
 from movie_generator.settings import AppConfig
 from movie_generator.writer import write_script
 
@@ -185,8 +185,10 @@ class _Generation:
             if mcp_config is None
             else MCPClient(mcp_config, startup_timeout=timeout, result_limit=most)
         )
-        found = (it if isinstance(it, Saved) else it.strip() for it in sources)
-        self._sources = [*dict.fromkeys(found)]
+        pages: dict[str | Saved, str | Saved] = {}
+        for it in sources:
+            pages.setdefault(it if isinstance(it, Saved) else url_key(it), it)
+        self._sources = [it if isinstance(it, Saved) else it.strip() for it in pages.values()]
         self._config = config
         self._progress = _Progress(on_progress)
         self._policy = policy

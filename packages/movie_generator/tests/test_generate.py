@@ -48,6 +48,19 @@ def test_a_page_becomes_a_script_without_any_agent() -> None:
     assert request.tool_names == []
 
 
+def test_one_page_under_several_spellings_of_its_address_is_read_once() -> None:
+    with site(PAGE) as served, ModelServer([script_reply()]) as model:
+        first = f" {served.url}/bridges"
+        more = (f"{served.url}/bridges#arches", f"{served.url.upper()}/bridges", first)
+        work = generate_script_from_url(
+            first, more_urls=more, base_url=model.base_url, allow_private_urls=True
+        )
+        script = asyncio.run(work)
+    assert script.page is not None
+    assert script.page.others is None
+    assert written_from(model.requests[0]).count("A bridge crosses a river.") == 1
+
+
 def test_the_script_names_the_page_it_was_written_from_as_the_page_itself_does() -> None:
     html = """<html lang="en-GB"><title>Bridges</title><link rel="canonical" href="/the-bridges">
         <meta name="author" content="Ida Marlow"><meta name="date" content="2024-03-08">

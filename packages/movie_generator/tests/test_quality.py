@@ -205,6 +205,7 @@ def test_a_useless_script_is_repaired_once_and_then_a_clear_error() -> None:
         '<think>{"title": "draft"}</think>%s',
         '{"script": %s}',
         '{"title": "draft", "sections": []}\n%s',
+        '// Here it is:\n{"script": %s, /* as asked */}',
     ],
 )
 def test_json_among_words_with_braces_is_found(around: str) -> None:

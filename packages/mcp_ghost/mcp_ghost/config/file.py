@@ -122,14 +122,18 @@ def _parse_json(text: str, lenient: bool) -> object:
         return json.loads(plain, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
         try:
-            text = _TRAILING_COMMA.sub(_blank, plain)
-            document = json.loads(text, object_pairs_hook=_without_duplicates)
+            document = json.loads(plain_json(text), object_pairs_hook=_without_duplicates)
         except ValueError:
             raise error from None
         if lenient or takes_trailing_commas(document):
             return document
         error.msg += ". Trailing commas need a file name that ends in .jsonc"
         raise
+
+
+def plain_json(text: str) -> str:
+    """Blank out comments and trailing commas; everything else stays in its place."""
+    return _TRAILING_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -136,6 +136,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     add_flags(
         script,
         _SCRIPT,
+        html={"action": _Once},
         style={"choices": ("single", "dialogue")},
         sections={"type": whole_number(1, 50)},
         minutes={"type": seconds},
@@ -174,6 +175,22 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     result.add_argument("id", type=_job_id, metavar="ID")
     add_flags(result, _OUTPUT)
     return parser.parse_args(given, Flags())
+
+
+class _Once(argparse.Action):
+    """Takes one value only, where another would silently replace it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option_string} takes one page; name further saved ones without it")
+        setattr(namespace, self.dest, values)
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -36,6 +37,9 @@ _AFTER_NAME = re.compile(r"\s*(?:[|•·]|\(\S*@).*", re.DOTALL)
 """What stands behind a name in a line: "Ida Marlow | 8 March"."""
 _CDATA = re.compile(r"^\s*(?://|/\*)?\s*<!\[CDATA\[(?:\*/)?|(?://|/\*)?\s*\]\]>(?:\*/)?\s*$")
 _DAY = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
+_SECONDS = re.compile(r"(\d{10})(?:\d{3})?")
+"""An instant as programs count it, from 1970 on."""
+_PUBLISHED = re.compile(r"publi|pub-?_?date|\bdate(?!.*modif)|created")
 _DATED = (
     ".//*[contains(@class, 'dat') or contains(@class, 'time') or contains(@class, 'publi')"
     " or self::time]"
@@ -73,7 +77,7 @@ def head_of(tree: HtmlElement, url: str) -> Head:
             tags[tag.tag].append(tag)
     base = next((absolute(tag.get("href"), url) for tag in tags["base"]), "") or url
     meta = _metadata(tags["meta"])
-    found, date = _signed(tree, url)
+    found, date = _signed(tree, url, meta)
     written = [*(meta.get(name, "") for name in _AUTHORS), _linked_author(tags["script"])]
     if _BY_LABEL.search(meta.get("twitter:label1", "")):  # as plug-ins for WordPress write it
         written.append(meta.get("twitter:data1", ""))
@@ -98,7 +102,7 @@ def head_of(tree: HtmlElement, url: str) -> Head:
     )
 
 
-def _signed(tree: HtmlElement, url: str) -> tuple[str, str]:
+def _signed(tree: HtmlElement, url: str, meta: Mapping[str, str]) -> tuple[str, str]:
     """Return the author whom no reader sees, and the date.
 
     trafilatura's own way to these, `extract_metadata`, takes twice as long for what nobody needs.
@@ -114,16 +118,32 @@ def _signed(tree: HtmlElement, url: str) -> tuple[str, str]:
     with suppress(Exception):  # whatever a page has for JSON
         said = extract_meta_json(tree, said)
     address = said.url or extract_url(tree, url)
-    date = find_date(tree, original_date=True, url=address, extensive_search=False)
+    date = _stated_date(meta) or find_date(
+        tree, original_date=True, url=address, extensive_search=False
+    )
     if not date:
         # Of a year alone, as in a copyright notice, htmldate makes its first day.
         guessed = find_date(tree, original_date=True, url=url) or ""
         date = "" if guessed.endswith("-01-01") else guessed
     if not date:  # htmldate knows no days of China, Japan and Korea
         days = (_DAY.search(line(it.text_content())) for it in tree.xpath(_DATED))
-        day = next(filter(None, days), None)
-        date = f"{day[1]}-{int(day[2]):02}-{int(day[3]):02}" if day else ""
+        date = _written_out(next(filter(None, days), None))
     return said.author or "", date
+
+
+def _stated_date(meta: Mapping[str, str]) -> str:
+    """Return a date in a form that htmldate does not know."""
+    for name, content in meta.items():
+        if _PUBLISHED.search(name):
+            if seconds := _SECONDS.fullmatch(content):
+                return datetime.fromtimestamp(int(seconds[1]), UTC).date().isoformat()
+            if day := _DAY.search(content):
+                return _written_out(day)
+    return ""
+
+
+def _written_out(day: re.Match[str] | None) -> str:
+    return f"{day[1]}-{int(day[2]):02}-{int(day[3]):02}" if day else ""
 
 
 def _visible_author(tree: HtmlElement) -> str:
@@ -154,7 +174,8 @@ def _metadata(tags: list[HtmlElement]) -> dict[str, str]:
 def _canonical(links: list[HtmlElement], base: str, url: str) -> str:
     """Return the page's own address, which another site or a page's body cannot choose for it."""
     for link in links:
-        if "canonical" in attribute(link, "rel").lower().split():
+        in_head = next(link.iterancestors("body"), None) is None
+        if in_head and "canonical" in attribute(link, "rel").lower().split():
             address = absolute(link.get("href"), base)
             hosts = [urlsplit(it).netloc.lower().removeprefix("www.") for it in (address, url)]
             is_home = urlsplit(address).path in ("", "/") and urlsplit(url).path not in ("", "/")

@@ -55,12 +55,19 @@ _HIDDEN = re.compile(
 )
 _UNSEEN = re.compile(
     r"(?:^|;)\s*(?:opacity\s*:\s*0?\.?0*|font-size\s*:\s*0[a-z%]*|transform\s*:\s*scale\(0\))"
-    r"\s*(?:;|!|$)",
+    r"\s*(?:;|!|$)"
+    r"|(?:^|;)\s*max-height\s*:\s*0(?:px)?\s*(?:;|!|$)",
     re.IGNORECASE,
 )
 """What hides a text, or a large part of one until a script shows it."""
-_FOR_THE_EAR = ("sr-only", "visually-hidden", "screen-reader-text")
+_INK = re.compile(r"(?:^|;)\s*color\s*:\s*([^;!]+)", re.IGNORECASE)
+_PAPER = re.compile(r"(?:^|;)\s*background(?:-color)?\s*:\s*([^;!]+)", re.IGNORECASE)
+_WHITE = ("#fff", "#ffffff", "rgb(255,255,255)")
+_NEVER_SHOWN = ("sr-only", "visually-hidden", "screen-reader-text", "d-none")
 """Classes of Bootstrap and WordPress."""
+_SHOWN_ON_WIDE = re.compile(r"\bd-(?:sm|md|lg|xl|xxl)-(?!none)")
+_QUESTION = re.compile("question|accordion|toggle|collaps", re.IGNORECASE)
+"""What designers call something that shows the text below it."""
 _NOT_SHOWN = re.compile(r"(?:^|(?<=\}))\s*([.#])([\w-]+)\s*\{[^{}]*\bdisplay\s*:\s*none\b")
 _CONDITIONS = re.compile(r"@[^{};]{0,200}\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
 _MOST_STYLES = 100_000
@@ -223,23 +230,12 @@ def _said(whole: HtmlElement) -> int:
 def _settle_text(tree: HtmlElement) -> None:
     """Leave in the tree what readers see, under names by which trafilatura finds it."""
     doubtful = [*_unseen_by_rule(tree)]
-    opened = {name for it in tree.xpath("//button/@aria-controls") for name in it.split()}
     for tag in [*tree.iter("link", "meta", "script", "style", "svg", "template")]:
         if tag.tag == "template" and tag.get("shadowrootmode"):
             tag.tag = "div"
         elif tag.get("type") != "application/ld+json":  # which tells trafilatura what a page is
             tag.drop_tree()
-    for tag in tree.xpath(f"{_ANY}[@hidden or @style]"):
-        style = tag.get("style", "")
-        if "hidden" in tag.attrib or _HIDDEN.search(style):
-            if tag.get("id") not in opened:  # as an answer below its question
-                tag.drop_tree()
-        elif _UNSEEN.search(style):
-            doubtful.append(tag)
-    unread = sum(len(it.text_content()) for it in doubtful)
-    for tag in doubtful if unread < _LARGE_SHARE * len(tree.text_content()) else ():
-        if tag.getparent() is not None:
-            tag.drop_tree()
+    _leave_out_unseen(tree, doubtful)
     for tag in tree.xpath("//a[contains(@href, '#')] | //span[contains(@class, 'note')]"):
         if _NOTE.fullmatch(tag.text_content()) and _before(tag)[-1:].strip():
             tag.drop_tree()
@@ -293,10 +289,38 @@ def _settle_text(tree: HtmlElement) -> None:
             tag.drop_tree()
 
 
+def _leave_out_unseen(tree: HtmlElement, doubtful: list[HtmlElement]) -> None:
+    """Leave out what is hidden, and of what is ``doubtful`` all, unless that is much of the page.
+
+    The answer to a question stays: readers open it.
+    """
+    hidden: list[HtmlElement] = []
+    for tag in tree.xpath(f"{_ANY}[@hidden or @style]"):
+        style = tag.get("style", "")
+        if "hidden" in tag.attrib or _HIDDEN.search(style):
+            hidden.append(tag)
+        elif _UNSEEN.search(style) or ("color" in style and _has_colour_of_paper(tag)):
+            doubtful.append(tag)
+    opened = {name for it in tree.xpath("//button/@aria-controls") for name in it.split()}
+    answers = {it for it in hidden + doubtful if it.get("id") in opened or _is_answer(it)}
+    for tag in answers:
+        tag.attrib.clear()  # or trafilatura leaves it out
+    for tag in hidden:
+        if tag not in answers:
+            tag.drop_tree()
+    unread = [it for it in doubtful if it not in answers]
+    length = sum(len(it.text_content()) for it in unread)
+    for tag in unread if length < _LARGE_SHARE * len(tree.text_content()) else ():
+        if tag.getparent() is not None:
+            tag.drop_tree()
+
+
 def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
     """Yield what the page's own style sheet, or that of every such page, never shows."""
-    for name in _FOR_THE_EAR:
-        yield from tree.xpath(f"{_ANY}[contains(concat(' ', @class, ' '), ' {name} ')]")
+    for name in _NEVER_SHOWN:
+        for tag in tree.xpath(f"{_ANY}[contains(concat(' ', @class, ' '), ' {name} ')]"):
+            if not _SHOWN_ON_WIDE.search(tag.get("class")):
+                yield tag
     styles = " ".join(it.text or "" for it in tree.iter("style"))[:_MOST_STYLES]
     styles = _CONDITIONS.sub("", styles) if "none" in styles else ""
     for kind, name in _NOT_SHOWN.findall(styles):
@@ -304,6 +328,33 @@ def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
             key = "@id" if kind == "#" else "concat(' ', @class, ' ')"
             value = name if kind == "#" else f" {name} "
             yield from tree.xpath(f"{_ANY}[contains({key}, '{value}')]")
+
+
+def _is_answer(tag: HtmlElement) -> bool:
+    """Whether a reader opens this text by the question right above it."""
+    above = tag.getprevious()
+    if above is None or not above.text_content().rstrip().endswith(_ASKS):
+        return False
+    opens = above.tag in _HEADINGS or above.find(".//button") is not None
+    named = f"{above.tag} {above.get('role', '')} {above.get('class', '')}"
+    return opens or "button" in named or _QUESTION.search(named) is not None
+
+
+def _has_colour_of_paper(tag: HtmlElement) -> bool:
+    """Whether letters have the colour that the page says is behind them."""
+    ink = _INK.search(tag.get("style", ""))
+    if ink is None:
+        return False
+    for holder in (tag, *tag.iterancestors()):
+        style = f"{holder.get('style', '')};background:{holder.get('bgcolor', '')}"
+        if paper := _PAPER.search(style):
+            return _colour(ink[1]) == _colour(paper[1])
+    return False
+
+
+def _colour(written: str) -> str:
+    plain = re.sub(r"\s", "", written).lower()
+    return "white" if plain in _WHITE else plain
 
 
 def _teaser_of(link: HtmlElement) -> HtmlElement | None:

@@ -77,6 +77,14 @@ _NOTICE = re.compile(
     r"|\bno such host\b|\bCERTIFICATE_VERIFY_FAILED\b|\bnet::ERR_)",
     re.IGNORECASE,
 )
+_TITLED = re.compile(r"[\W\d]{0,4}(?:http |status )?error \d{3}: (?:\S+ ){2}.*\n", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"\b(?:home ?page|go back|return to|try again|contact|search|(?:your|the) request|this server"
+    r"|you (?:are|were)|sorry|been (?:re)?moved|permission|unavailable)\b",
+    re.IGNORECASE,
+)
+"""What errors tell their readers, unlike articles about them."""
+_FEWEST_SENTENCES = 3
 _SWITCHED_ON = (
     r"(?:aktivier\w+|einschalten|activez|activer|activar?|ativ(?:e|ar)|attivar?e?|abilit\w+"
     r"|habilit\w+|включ\w+|włącz\w*|schakel\w*|zapněte|aktivera?)"
@@ -210,7 +218,9 @@ def fault(value: object, text: str, address: str = "") -> str:
         return "it is a file's data, without any text"
     if len(text) > _LONGEST_NOTICE:
         return ""
-    notice = _NOTICE.match(text) or (_FAILED.match(text) and _OF_NETWORK.search(text))
+    notice = (_NOTICE.match(text) and not _is_titled(text)) or (
+        _FAILED.match(text) and _OF_NETWORK.search(text)
+    )
     if notice or is_shell(text) or text.strip().lower() in _NOTHING:
         return f"it is a notice of a failure: {said}"
     beside = len(_PATH.sub("", text))
@@ -225,6 +235,14 @@ def _reason(found: Mapping[str, Any]) -> str:
     errors = [found[key] for key in _ERRORS if isinstance(found.get(key), str)]
     errors += ["\n".join(_labelled(found.get(key))) for key in ("error", "errors")]
     return one_line(next((it for it in errors if it.strip()), ""), 200)
+
+
+def _is_titled(text: str) -> bool:
+    """Whether a text that begins as an error goes on as an article does."""
+    title = _TITLED.match(text)
+    rest = text[title.end() :] if title else ""
+    sentences = re.findall(r"\w[.!?](?:\s|$)", rest)
+    return len(sentences) >= _FEWEST_SENTENCES and not _ADVICE.search(text)
 
 
 def is_shell(text: str) -> bool:

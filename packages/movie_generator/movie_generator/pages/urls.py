@@ -1,9 +1,15 @@
-"""Which pages may be fetched; `mcp_ghost.guard` holds every request to it."""
+"""Which pages may be fetched, and which addresses are one page's.
 
+`mcp_ghost.guard` holds every request to the policy.
+"""
+
+import hashlib
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
@@ -13,6 +19,7 @@ from mcp_ghost.text import one_line
 from movie_generator.errors import SettingsError
 
 _PORT_OR_PATH = re.compile(r"[:/?#@]")
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 _HOST_PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+")
 
 
@@ -72,3 +79,29 @@ def _host_pattern(text: str) -> str:
             "*.example.com for all below it, with commas between them."
         )
     return pattern
+
+
+def url_key(url: str) -> str:
+    """The same for every way to write an address; of one length, so that it can be indexed."""
+    plain = re.sub(r"[\t\r\n]", "", url.strip())  # as browsers do
+    plain = re.sub(r"^[A-Za-z]+:", lambda it: it[0].lower(), plain)
+    with suppress(ValueError, httpx2.InvalidURL):  # what is not an address has one spelling
+        read = httpx2.URL(plain)  # which knows default ports and international names
+        path, _, query = read.raw_path.decode("ascii").partition("?")
+        if "/." in path:
+            path = urlsplit(urljoin("http://host/", path)).path
+        host = read.raw_host.decode("ascii").lower().rstrip(".")
+        port = f":{read.port}" if read.port else ""
+        # Of most addresses, this is how earlier versions wrote them, too.
+        plain = f"{read.scheme}://{host}{port}{path or '/'}{'?' if query else ''}{query}"
+        # Unreserved characters may be escaped (RFC 3986, section 6.2.2.2).
+        plain = _ESCAPED.sub(_unescaped, plain)
+        if read.fragment.startswith(("!", "/")):  # a page of its own, which a script shows
+            plain += f"#{read.fragment}"
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    character = chr(int(found[1], 16))
+    plain = character.isascii() and (character.isalnum() or character in "-._~")
+    return character if plain else found[0].upper()

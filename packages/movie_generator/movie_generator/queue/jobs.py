@@ -35,6 +35,7 @@ from sqlalchemy import (
 from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import one_line, plain
 from movie_generator.environment import MAX_ATTEMPTS
+from movie_generator.pages.urls import url_key
 from movie_generator.queue.database import JobDatabase
 from movie_generator.queue.job import (
     FINISHED,
@@ -45,7 +46,7 @@ from movie_generator.queue.job import (
     Outlook,
     Status,
 )
-from movie_generator.queue.tables import JOBS, STEPS, url_key
+from movie_generator.queue.tables import JOBS, STEPS
 
 RESULT_FORMAT = "VideoScript/1"
 """What a result is: the JSON of a ``VideoScript``, and the version of its shape."""

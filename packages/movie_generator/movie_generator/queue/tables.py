@@ -1,12 +1,7 @@
 """The tables of the queue, as they are now; ``migrations`` knows how they came to be."""
 
-import hashlib
-import re
-from contextlib import suppress
 from datetime import UTC, datetime
-from urllib.parse import urljoin, urlsplit
 
-import httpx2
 from sqlalchemy import (
     CheckConstraint,
     Column,
@@ -40,8 +35,6 @@ class UtcTime(TypeDecorator[datetime]):
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
-
-_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 
 METADATA = MetaData()
 
@@ -80,29 +73,3 @@ STEPS = Table(
     Column("content", Text, nullable=False),
 )
 """What is finished of the jobs that are not."""
-
-
-def url_key(url: str) -> str:
-    """The same for every way to write an address; of one length, so that it can be indexed."""
-    plain = re.sub(r"[\t\r\n]", "", url.strip())  # as browsers do
-    plain = re.sub(r"^[A-Za-z]+:", lambda it: it[0].lower(), plain)
-    with suppress(ValueError, httpx2.InvalidURL):  # what is not an address has one spelling
-        read = httpx2.URL(plain)  # which knows default ports and international names
-        path, _, query = read.raw_path.decode("ascii").partition("?")
-        if "/." in path:
-            path = urlsplit(urljoin("http://host/", path)).path
-        host = read.raw_host.decode("ascii").lower().rstrip(".")
-        port = f":{read.port}" if read.port else ""
-        # Of most addresses, this is how earlier versions wrote them, too.
-        plain = f"{read.scheme}://{host}{port}{path or '/'}{'?' if query else ''}{query}"
-        # Unreserved characters may be escaped (RFC 3986, section 6.2.2.2).
-        plain = _ESCAPED.sub(_unescaped, plain)
-        if read.fragment.startswith(("!", "/")):  # a page of its own, which a script shows
-            plain += f"#{read.fragment}"
-    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    character = chr(int(found[1], 16))
-    plain = character.isascii() and (character.isalnum() or character in "-._~")
-    return character if plain else found[0].upper()

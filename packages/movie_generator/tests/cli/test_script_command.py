@@ -115,6 +115,7 @@ def test_flags_that_cannot_be_used_are_wrong_use() -> None:
         ("https://x.example", "--sections", "0"): "must be from 1 to 50",
         (): "Name a page: a URL, a saved file, or --html FILE",
         ("--html", "nowhere.html"): "nowhere.html cannot be read: No such file",
+        ("--html", "a.html", "--html", "b.html"): "--html takes one page",
     }.items():
         code, _, shown = run(*flags, OPENROUTER_API_KEY="k")
         assert code == 2

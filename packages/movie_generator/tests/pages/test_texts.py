@@ -99,6 +99,11 @@ WRITTEN_BY = (
         ('<meta name="parsely-author" content="Ida Marlow">', "Ida Marlow", ""),
         ('<meta name="date" content="Fri, 08 Mar 2024 10:00:00 GMT">', "", "2024-03-08"),
         ('<meta name="citation_publication_date" content="2024/03/08">', "", "2024-03-08"),
+        ('<meta property="article:published_time" content="1709891940">', "", "2024-03-08"),
+        ('<meta name="pubdate" content="1709891940000">', "", "2024-03-08"),
+        ('<meta name="date" content="2024年3月8日 10:00">', "", "2024-03-08"),
+        ('<meta itemprop="datePublished" content="2024년 3월 8일">', "", "2024-03-08"),
+        ('<meta property="article:modified_time" content="1709891940">', "", ""),
         (REFERRING, "Ida Marlow", ""),
         (INSIDE, "", "2024-03-08"),
         (LINKED % '{"author": {"givenName": "Ida", "familyName": "Marlow"}}', "Ida Marlow", ""),
@@ -189,6 +194,27 @@ def test_an_answer_that_a_button_shows_is_no_hidden_text() -> None:
     html = f'<main>{button}<div id="a1" hidden>{ARTICLE}</div></main>'
     assert "on day 7" in page_from_html(html, URL).text
     assert "on day 7" not in page_from_html(html.replace("<button", "<p"), URL).text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "<h3>When was it built?</h3>",
+        "<dt>When was it built?</dt>",
+        "<button>When was it built?</button>",
+        "<h3><button>When was it built?</button></h3>",
+        "<div role=button>When was it built?</div>",
+        "<div class=faq-question><span>When was it built?</span></div>",
+    ],
+)
+@pytest.mark.parametrize(
+    "hidden", ["hidden", "style='display:none'", "style='max-height:0; overflow:hidden'", "class=a"]
+)
+def test_an_answer_right_below_its_question_is_no_hidden_text(question: str, hidden: str) -> None:
+    style = "<style>.a {display:none}</style>"
+    html = f"{style}<main>{ARTICLE}{question}<div {hidden}><p>It was in 1777.</p></div></main>"
+    assert "1777" in page_from_html(html, URL).text
+    assert "1777" not in page_from_html(html.replace("?", ""), URL).text
 
 
 def test_the_text_of_a_component_is_read() -> None:
@@ -298,6 +324,10 @@ def test_hidden_text_is_neither_page_nor_evidence(hidden: str) -> None:
         'style="opacity:0"',
         'style="font-size:0px;color:red"',
         'style="transform: scale(0) !important"',
+        'style="max-height: 0"',
+        'style="color:#FFF; background-color: white"',
+        'bgcolor="#ffffff" style="color: rgb(255, 255, 255)"',
+        'class="text d-none"',
         'class="a secret b"',
         'id="secret"',
         'class="screen-reader-text"',
@@ -327,6 +357,16 @@ def test_what_a_style_hides_is_left_out_unless_it_is_much_of_the_page(hidden: st
 def test_only_a_page_of_the_same_site_is_the_pages_own_address(canonical: str, url: str) -> None:
     link = f'<link rel="canonical" href="{canonical}">'
     assert page_from_html(f"<head>{link}</head><body>{ARTICLE}</body>", URL).url == url
+    assert page_from_html(f"<head></head><body>{ARTICLE}{link}</body>", URL).url == URL
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ['class="d-none d-md-block"', 'style="color:#fff; background:#333"', 'style="color:#fff"'],
+)
+def test_what_is_shown_to_some_or_in_white_on_a_picture_is_kept(shown: str) -> None:
+    html = f"<main>{ARTICLE}<div {shown}><p>It has 77 arches, says the sign.</p></div></main>"
+    assert "77 arches" in page_from_html(html, URL).text
 
 
 TAGS = ["html", "head", "body", "main", "article", "div", "p", "li", "td", "table", "a", "base"]

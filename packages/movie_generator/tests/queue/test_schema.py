@@ -104,7 +104,7 @@ def test_a_migration_does_not_change_with_the_program(
     def later(_url: str) -> str:
         return "made by a later version"
 
-    monkeypatch.setattr("movie_generator.queue.tables.url_key", later)
+    monkeypatch.setattr("movie_generator.pages.urls.url_key", later)
     engine = create_engine(f"sqlite:///{tmp_path / 'jobs.db'}")
     make_first(engine)
     JobQueue(str(engine.url)).close()
