@@ -66,10 +66,8 @@ def _run(flags: Flags, interruption: Interruption) -> int:
             commands.list_jobs(as_json=flags.json, status=flags.status)
         case "prune":
             commands.prune(flags.days)
-        case "cancel":
-            return commands.cancel(flags.ids)
-        case "retry":
-            return commands.retry(flags.ids)
+        case "cancel" | "retry":
+            return commands.move(flags.ids, flags.command)
         case "result":
             commands.show_result(flags.id, flags.output)
     return DONE

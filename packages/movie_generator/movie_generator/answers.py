@@ -5,15 +5,35 @@ import re
 from typing import Any
 
 from mcp_ghost.config import plain_json
+from movie_generator.settings import read_yaml
 
 
 def json_object(answer: str, key: str) -> dict[str, Any] | None:
     """The first object that has something under ``key``, else the first with it, else None.
 
     Words with braces before it, a fence around it, an object about it, JSON inside of a text of
-    JSON, comments or trailing commas do no harm.
+    JSON do no harm, and where there is no JSON, neither do comments, trailing commas, single
+    quotation marks or none.
     """
-    return _object(answer, key) or _object(plain_json(answer), key)
+    if found := _object(answer, key):
+        return found
+    alike = plain_json(answer[answer.find("{") : answer.rfind("}") + 1]).replace("\t", " ")
+    try:
+        return _object(json.dumps(read_yaml(alike), default=str), key)
+    except (ValueError, TypeError):  # the latter of keys that are lists
+        return None
+
+
+def lenient_json(text: str) -> Any:  # noqa: ANN401  whatever it holds
+    """What ``text`` is the JSON of, which may have comments, trailing commas and open lines.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    try:
+        return json.loads(text, strict=False)
+    except ValueError:
+        return json.loads(plain_json(text), strict=False)
 
 
 def _object(answer: str, key: str) -> dict[str, Any] | None:

@@ -34,12 +34,17 @@ _PASSING_WORDS = re.compile(
 class MovieGeneratorError(Exception):
     """Base of all errors of this package."""
 
-    passes = False
-    """Whether the same may succeed later."""
-    retry_after: float | None = None
-    """Seconds for which a server wants no further request."""
     starts_over = False
     """Whether the steps so far led to it, so that another attempt must not reuse them."""
+
+    def __init__(
+        self, *said: object, passes: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(*said)
+        self.passes = passes
+        """Whether the same may succeed later."""
+        self.retry_after = retry_after
+        """Seconds for which a server wants no further request."""
 
 
 class SettingsError(MovieGeneratorError, ValueError):

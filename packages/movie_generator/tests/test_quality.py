@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
@@ -210,6 +211,13 @@ def test_a_useless_script_is_repaired_once_and_then_a_clear_error() -> None:
 )
 def test_json_among_words_with_braces_is_found(around: str) -> None:
     _, model = written(around % script_reply())
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("mark", ["'", ""])
+def test_what_is_nearly_json_is_read(mark: str) -> None:
+    written_so = re.sub(r'"(\w+)":', rf"{mark}\1{mark}:\t", script_reply())
+    _, model = written(f"So: {written_so} # that is all")
     assert len(model.requests) == 1
 
 

@@ -102,28 +102,18 @@ def watch_jobs(status: str | None) -> None:
         watch(look, lambda: not queue.outlook().unfinished)
 
 
-def cancel(ids: Iterable[int]) -> int:
-    """Cancel each of the jobs that can be; returns the exit code."""
-    with the_queue() as queue:
-        return _move_each(ids, queue.cancel, "cancelled")
-
-
-def retry(ids: Iterable[int]) -> int:
-    """Put each of the jobs that can be back on the queue; returns the exit code."""
-    with the_queue() as queue:
-        return _move_each(ids, queue.retry, "pending")
-
-
-def _move_each(ids: Iterable[int], move: Callable[[int], None], done: str) -> int:
+def move(ids: Iterable[int], command: str) -> int:
+    """Cancel, or put back on the queue, each of the jobs that can be; returns the exit code."""
     code = DONE
-    for job_id in ids:
-        try:
-            move(job_id)
-        except JobStateError as error:
-            complain(PROGRAM, str(error))
-            code = FAILED
-        else:
-            print(f"job {job_id} {done}")
+    with the_queue() as queue:
+        for job_id in ids:
+            try:
+                queue.cancel(job_id) if command == "cancel" else queue.retry(job_id)
+            except JobStateError as error:
+                complain(PROGRAM, str(error))
+                code = FAILED
+            else:
+                print(f"job {job_id} {'cancelled' if command == 'cancel' else 'pending'}")
     return code
 
 

@@ -4,9 +4,10 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from mcp_ghost.text import duration, one_line
@@ -54,31 +55,31 @@ def watch(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> None:
     On a terminal that is one table; elsewhere, a line for each change of a job.
     """
     if not sys.stdout.isatty():
-        _print_changes(look, is_over)
+        _print_changes(_looks(look, is_over))
         return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(highlight=False)
     with Live(console=console, auto_refresh=False) as live:
-        while True:
-            over = is_over()  # before the look, which then shows the end
-            live.update(_overview(look(), console.height - 4), refresh=True)
-            if over:
-                return
-            time.sleep(_REFRESH_SECONDS)
+        for jobs in _looks(look, is_over):
+            live.update(_overview(jobs, console.height - 4), refresh=True)
 
 
-def _print_changes(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> None:
+def _print_changes(looks: Iterable[list[Job]]) -> None:
     known: dict[int, str] = {}
+    for job in chain.from_iterable(looks):
+        shown = (job.status, one_line(job.url), one_line(_news(job, brief=True)))
+        line = f"job {job.id} " + " ".join(filter(None, shown))
+        if known.get(job.id) != line:
+            known[job.id] = line
+            print(line, flush=True)
+
+
+def _looks(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> Iterator[list[Job]]:
     while True:
-        over = is_over()
-        for job in look():
-            shown = (job.status, one_line(job.url), one_line(_news(job, brief=True)))
-            line = f"job {job.id} " + " ".join(filter(None, shown))
-            if known.get(job.id) != line:
-                known[job.id] = line
-                print(line, flush=True)
+        over = is_over()  # before the look, which then shows the end
+        yield look()
         if over:
             return
         time.sleep(_REFRESH_SECONDS)

@@ -78,14 +78,15 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
         seconds = f"{limits.page_timeout:g} s"
         if parsing:  # which would take as long again
             raise PageError(f"{address(url)} could not be parsed within {seconds}.") from error
-        raise _passing(PageError(f"{address(url)} could not be read within {seconds}.")) from error
+        late = f"{address(url)} could not be read within {seconds}."
+        raise PageError(late, passes=True) from error
     except UrlRefusedError as error:
         if len(way) > 2:
             error.args = (f"A redirect of {address(url)} is not followed: {error}",)
         raise
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        failed = PageError(f"{address(url)} cannot be read: {reason_of(error)}")
-        raise _passing(failed) if _may_pass(error) else failed from error
+        said = f"{address(url)} cannot be read: {reason_of(error)}"
+        raise PageError(said, passes=_may_pass(error)) from error
     if not page.text:
         raise PageError(f"{address(url)} contains no text, and its redirects go in circles.")
     return page
@@ -126,11 +127,6 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: l
     )
 
 
-def _passing(error: PageError) -> PageError:
-    error.passes = True
-    return error
-
-
 def _may_pass(error: Exception) -> bool:
     """Whether the network failed, and not the page, its encryption or its server's HTTP."""
     said = str(error)
@@ -144,10 +140,8 @@ def _check(response: httpx2.Response) -> None:
     url = address(str(response.url))
     if not response.is_success:
         status = one_line(f"{response.status_code} {response.reason_phrase}")
-        error = PageError(f"{url} answered {status}.")
-        error.passes = is_passing(response.status_code)
-        error.retry_after = retry_after(response.headers)
-        raise error
+        passes, later = is_passing(response.status_code), retry_after(response.headers)
+        raise PageError(f"{url} answered {status}.", passes=passes, retry_after=later)
     kind = _kind(response)
     if kind not in (*_HTML, *_TEXT, _PDF):
         raise PageError(f"{url} is {one_line(kind)}, not a web page.")

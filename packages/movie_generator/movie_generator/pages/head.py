@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections import defaultdict
@@ -14,6 +13,8 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from movie_generator.answers import lenient_json
+from movie_generator.grounding.dates import moments
 from movie_generator.pages.page import absolute, line
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ _NO_AUTHORS = frozenset({"admin", "administrator", "editor", "root", "user", "we
 _AFTER_NAME = re.compile(r"\s*(?:[|•·]|\(\S*@).*", re.DOTALL)
 """What stands behind a name in a line: "Ida Marlow | 8 March"."""
 _CDATA = re.compile(r"^\s*(?://|/\*)?\s*<!\[CDATA\[(?:\*/)?|(?://|/\*)?\s*\]\]>(?:\*/)?\s*$")
-_DAY = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
-_SECONDS = re.compile(r"(\d{10})(?:\d{3})?")
-"""An instant as programs count it, from 1970 on."""
-_PUBLISHED = re.compile(r"publi|pub-?_?date|\bdate(?!.*modif)|created")
+_YEAR = re.compile(r"[年년]")
+_SECONDS = re.compile(r"(1\d{9})(?:\d{3}|\.\d+)?")
+"""An instant since 2001 as programs count it."""
+_PUBLISHED = re.compile(r"(?!.*(?:modif|updat|expir|valid)).*(?:publi|date|created)")
 _DATED = (
     ".//*[contains(@class, 'dat') or contains(@class, 'time') or contains(@class, 'publi')"
     " or self::time]"
@@ -77,8 +78,11 @@ def head_of(tree: HtmlElement, url: str) -> Head:
             tags[tag.tag].append(tag)
     base = next((absolute(tag.get("href"), url) for tag in tags["base"]), "") or url
     meta = _metadata(tags["meta"])
-    found, date = _signed(tree, url, meta)
-    written = [*(meta.get(name, "") for name in _AUTHORS), _linked_author(tags["script"])]
+    linked = [*_linked(tags["script"])]
+    dates = [content for name, content in meta.items() if _PUBLISHED.match(name)]
+    dates += [str(it.get("datePublished")) for it in linked]
+    found, date = _signed(tree, url, dates)
+    written = [*(meta.get(name, "") for name in _AUTHORS), _linked_author(linked)]
     if _BY_LABEL.search(meta.get("twitter:label1", "")):  # as plug-ins for WordPress write it
         written.append(meta.get("twitter:data1", ""))
     author = _author(found.replace("; ", ", "), written) or _visible_author(tree)
@@ -102,8 +106,8 @@ def head_of(tree: HtmlElement, url: str) -> Head:
     )
 
 
-def _signed(tree: HtmlElement, url: str, meta: Mapping[str, str]) -> tuple[str, str]:
-    """Return the author whom no reader sees, and the date.
+def _signed(tree: HtmlElement, url: str, dates: list[str]) -> tuple[str, str]:
+    """Return the author whom no reader sees, and the date, which may be one of ``dates``.
 
     trafilatura's own way to these, `extract_metadata`, takes twice as long for what nobody needs.
     """
@@ -118,7 +122,7 @@ def _signed(tree: HtmlElement, url: str, meta: Mapping[str, str]) -> tuple[str, 
     with suppress(Exception):  # whatever a page has for JSON
         said = extract_meta_json(tree, said)
     address = said.url or extract_url(tree, url)
-    date = _stated_date(meta) or find_date(
+    date = next(filter(None, map(_stated_date, dates)), "") or find_date(
         tree, original_date=True, url=address, extensive_search=False
     )
     if not date:
@@ -126,24 +130,19 @@ def _signed(tree: HtmlElement, url: str, meta: Mapping[str, str]) -> tuple[str, 
         guessed = find_date(tree, original_date=True, url=url) or ""
         date = "" if guessed.endswith("-01-01") else guessed
     if not date:  # htmldate knows no days of China, Japan and Korea
-        days = (_DAY.search(line(it.text_content())) for it in tree.xpath(_DATED))
-        date = _written_out(next(filter(None, days), None))
+        days = (_stated_date(line(it.text_content())) for it in tree.xpath(_DATED))
+        date = next(filter(None, days), "")
     return said.author or "", date
 
 
-def _stated_date(meta: Mapping[str, str]) -> str:
-    """Return a date in a form that htmldate does not know."""
-    for name, content in meta.items():
-        if _PUBLISHED.search(name):
-            if seconds := _SECONDS.fullmatch(content):
-                return datetime.fromtimestamp(int(seconds[1]), UTC).date().isoformat()
-            if day := _DAY.search(content):
-                return _written_out(day)
+def _stated_date(text: str) -> str:
+    """Return a date that is in a form that htmldate does not know."""
+    if seconds := _SECONDS.fullmatch(text):
+        return datetime.fromtimestamp(int(seconds[1]), UTC).date().isoformat()
+    for it in moments(text, ("ja",)) if _YEAR.search(text) else ():
+        if it.year and it.month and it.day and _YEAR.search(it.written):
+            return f"{it.year}-{it.month:02}-{it.day:02}"
     return ""
-
-
-def _written_out(day: re.Match[str] | None) -> str:
-    return f"{day[1]}-{int(day[2]):02}-{int(day[3]):02}" if day else ""
 
 
 def _visible_author(tree: HtmlElement) -> str:
@@ -176,7 +175,7 @@ def _canonical(links: list[HtmlElement], base: str, url: str) -> str:
     for link in links:
         in_head = next(link.iterancestors("body"), None) is None
         if in_head and "canonical" in attribute(link, "rel").lower().split():
-            address = absolute(link.get("href"), base)
+            address = absolute(link.get("href"), base).partition("#")[0]
             hosts = [urlsplit(it).netloc.lower().removeprefix("www.") for it in (address, url)]
             is_home = urlsplit(address).path in ("", "/") and urlsplit(url).path not in ("", "/")
             return address if hosts[0] == hosts[1] and not is_home else ""
@@ -209,14 +208,17 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-def _linked_author(scripts: list[HtmlElement]) -> str:
-    """Return the author in JSON-LD, also where it only refers to a person that stands elsewhere."""
-    objects: list[Mapping[str, Any]] = []
+def _linked(scripts: list[HtmlElement]) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects in JSON-LD."""
     for script in scripts:
         if script.get("type") == "application/ld+json":
             with suppress(ValueError, RecursionError):
-                data = json.loads(_CDATA.sub("", script.text or ""), strict=False)
-                objects += _objects(data, _MOST_NESTED)
+                data = lenient_json(_CDATA.sub("", script.text or ""))
+                yield from _objects(data, _MOST_NESTED)
+
+
+def _linked_author(objects: list[Mapping[str, Any]]) -> str:
+    """Return the author in JSON-LD, also where it only refers to a person that stands elsewhere."""
     people = {str(it["@id"]): it for it in objects if "@id" in it and "name" in it}
     for it in objects:
         if names := [*_names(it.get("author") or it.get("creator"), people)]:

@@ -56,16 +56,21 @@ _HIDDEN = re.compile(
 _UNSEEN = re.compile(
     r"(?:^|;)\s*(?:opacity\s*:\s*0?\.?0*|font-size\s*:\s*0[a-z%]*|transform\s*:\s*scale\(0\))"
     r"\s*(?:;|!|$)"
-    r"|(?:^|;)\s*max-height\s*:\s*0(?:px)?\s*(?:;|!|$)",
+    r"|(?:^|;)\s*(?:max-height\s*:\s*0(?:px)?\s*(?:;|!|$)|filter\s*:\s*opacity\(\s*0?\.?0*%?\s*\)"
+    r"|clip-path\s*:\s*circle\(\s*0)",
     re.IGNORECASE,
 )
 """What hides a text, or a large part of one until a script shows it."""
 _INK = re.compile(r"(?:^|;)\s*color\s*:\s*([^;!]+)", re.IGNORECASE)
 _PAPER = re.compile(r"(?:^|;)\s*background(?:-color)?\s*:\s*([^;!]+)", re.IGNORECASE)
-_WHITE = ("#fff", "#ffffff", "rgb(255,255,255)")
-_NEVER_SHOWN = ("sr-only", "visually-hidden", "screen-reader-text", "d-none")
-"""Classes of Bootstrap and WordPress."""
-_SHOWN_ON_WIDE = re.compile(r"\bd-(?:sm|md|lg|xl|xxl)-(?!none)")
+_COLOURS = {"#fff": "white", "#ffffff": "white", "rgb(255,255,255)": "white"}
+_COLOURS |= {"#000": "black", "#000000": "black", "rgb(0,0,0)": "black"}
+_NEVER_SHOWN = {"sr-only", "visually-hidden", "screen-reader-text", "d-none", "hidden", "invisible"}
+"""Classes of Bootstrap, WordPress and Tailwind."""
+_SHOWN_ON_WIDE = re.compile(
+    r"\bd-(?:sm|md|lg|xl|xxl)-(?!none)|\b(?:sm|md|lg|xl|2xl):(?:block|flex|grid|inline|table|visible)"
+)
+_OPENED = "//*[self::button or @role='button' or @role='tab']/@aria-controls"
 _QUESTION = re.compile("question|accordion|toggle|collaps", re.IGNORECASE)
 """What designers call something that shows the text below it."""
 _NOT_SHOWN = re.compile(r"(?:^|(?<=\}))\s*([.#])([\w-]+)\s*\{[^{}]*\bdisplay\s*:\s*none\b")
@@ -301,7 +306,7 @@ def _leave_out_unseen(tree: HtmlElement, doubtful: list[HtmlElement]) -> None:
             hidden.append(tag)
         elif _UNSEEN.search(style) or ("color" in style and _has_colour_of_paper(tag)):
             doubtful.append(tag)
-    opened = {name for it in tree.xpath("//button/@aria-controls") for name in it.split()}
+    opened = {name for it in tree.xpath(_OPENED) for name in it.split()}
     answers = {it for it in hidden + doubtful if it.get("id") in opened or _is_answer(it)}
     for tag in answers:
         tag.attrib.clear()  # or trafilatura leaves it out
@@ -317,10 +322,10 @@ def _leave_out_unseen(tree: HtmlElement, doubtful: list[HtmlElement]) -> None:
 
 def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
     """Yield what the page's own style sheet, or that of every such page, never shows."""
-    for name in _NEVER_SHOWN:
-        for tag in tree.xpath(f"{_ANY}[contains(concat(' ', @class, ' '), ' {name} ')]"):
-            if not _SHOWN_ON_WIDE.search(tag.get("class")):
-                yield tag
+    for tag in tree.xpath(f"{_ANY}[@class]"):
+        names = tag.get("class")
+        if not _NEVER_SHOWN.isdisjoint(names.split()) and not _SHOWN_ON_WIDE.search(names):
+            yield tag
     styles = " ".join(it.text or "" for it in tree.iter("style"))[:_MOST_STYLES]
     styles = _CONDITIONS.sub("", styles) if "none" in styles else ""
     for kind, name in _NOT_SHOWN.findall(styles):
@@ -331,7 +336,9 @@ def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
 
 
 def _is_answer(tag: HtmlElement) -> bool:
-    """Whether a reader opens this text by the question right above it."""
+    """Whether a reader opens this text, by the question right above it or a tab."""
+    if tag.get("role") == "tabpanel" or "acceptedAnswer" in tag.get("itemprop", ""):
+        return True
     above = tag.getprevious()
     if above is None or not above.text_content().rstrip().endswith(_ASKS):
         return False
@@ -354,7 +361,7 @@ def _has_colour_of_paper(tag: HtmlElement) -> bool:
 
 def _colour(written: str) -> str:
     plain = re.sub(r"\s", "", written).lower()
-    return "white" if plain in _WHITE else plain
+    return _COLOURS.get(plain, plain)
 
 
 def _teaser_of(link: HtmlElement) -> HtmlElement | None:

@@ -41,8 +41,9 @@ _LONGEST_LEAD = 100
 """Of words such as "Here is the page:" beside the page."""
 _STATUS = r"\b[45]\d\d\b"
 _NOTICE = re.compile(
-    r"(?:\W*result\s)?"
-    rf"(?:\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}{_STATUS}"
+    r"(?:\W*(?:result|\w{1,8}!)\s)?"
+    rf"(?:\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}"
+    rf"(?:{_STATUS}|10\d\d: access denied\b)"
     rf"|\W*(?:erreur )?{_STATUS}\W{{0,4}}(?:$|(?:client |server |http )?error\b|(?:page )?not found"
     r"|(?:this|the|cette|diese) (?:page|seite)\b"
     r"|forbidden"
@@ -77,7 +78,9 @@ _NOTICE = re.compile(
     r"|\bno such host\b|\bCERTIFICATE_VERIFY_FAILED\b|\bnet::ERR_)",
     re.IGNORECASE,
 )
-_TITLED = re.compile(r"[\W\d]{0,4}(?:http |status )?error \d{3}: (?:\S+ ){2}.*\n", re.IGNORECASE)
+_TITLED = re.compile(
+    r"\W{0,4}(?:(?:http|status|error|code)\s){1,3}(\d{3}: (?:\S+ ){2}.*)\n", re.IGNORECASE
+)
 _ADVICE = re.compile(
     r"\b(?:home ?page|go back|return to|try again|contact|search|(?:your|the) request|this server"
     r"|you (?:are|were)|sorry|been (?:re)?moved|permission|unavailable)\b",
@@ -240,9 +243,9 @@ def _reason(found: Mapping[str, Any]) -> str:
 def _is_titled(text: str) -> bool:
     """Whether a text that begins as an error goes on as an article does."""
     title = _TITLED.match(text)
-    rest = text[title.end() :] if title else ""
-    sentences = re.findall(r"\w[.!?](?:\s|$)", rest)
-    return len(sentences) >= _FEWEST_SENTENCES and not _ADVICE.search(text)
+    if title is None or _NOTICE.match(title[1]) or _ADVICE.search(text):
+        return False
+    return len(re.findall(r"\w[.!?](?:\s|$)", text[title.end() :])) >= _FEWEST_SENTENCES
 
 
 def is_shell(text: str) -> bool:

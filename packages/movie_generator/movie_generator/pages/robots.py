@@ -7,7 +7,6 @@ nothing until it does.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -37,8 +36,6 @@ class RobotsRefusedError(PageError):
 class RobotsUnknownError(RobotsRefusedError):
     """Raised when a site's robots.txt cannot be read for the moment."""
 
-    passes = True
-
 
 class Robots:
     """Keeps programs from pages as their sites wish; the answers are kept."""
@@ -48,7 +45,7 @@ class Robots:
         self._policy = policy
         self._timeout = timeout
         self._obey = obey
-        self._sites: dict[str, Protego | _NoAnswer | None] = {}
+        self._sites: dict[str, Protego | RobotsUnknownError | None] = {}
 
     async def check(self, url: str) -> None:
         """Let a URL pass if its site lets programs read it.
@@ -67,17 +64,16 @@ class Robots:
         if site not in self._sites:
             self._sites[site] = await self._rules(f"{site}/robots.txt")
         rules = self._sites[site]
-        if isinstance(rules, _NoAnswer):
-            unknown = RobotsUnknownError(f"{address(url)} cannot be read: {rules.why}")
-            unknown.passes = rules.passes
-            raise unknown
+        if isinstance(rules, RobotsUnknownError):
+            said = f"{address(url)} cannot be read: {rules}"
+            raise RobotsUnknownError(said, passes=rules.passes)
         if rules is not None and not rules.can_fetch(url, PRODUCT):
             raise RobotsRefusedError(
                 f"{address(url)} is not read: the site's robots.txt asks programs not to read it. "
                 f"{_HOW_TO_READ}"
             )
 
-    async def _rules(self, url: str) -> Protego | _NoAnswer | None:
+    async def _rules(self, url: str) -> Protego | RobotsUnknownError | None:
         """What the file says; None allows everything."""
         try:
             async with (
@@ -101,7 +97,7 @@ class Robots:
         except (TimeoutError, httpx2.TimeoutException):
             return _no_file(url, f"did not arrive within {self._timeout:g} s")
         except httpx2.ConnectError as error:  # nor would the page come
-            return _NoAnswer(reason_of(error), passes="CERTIFICATE" not in str(error))
+            return RobotsUnknownError(reason_of(error), passes="CERTIFICATE" not in str(error))
         except httpx2.HTTPError as error:
             return _no_file(url, f"cannot be fetched ({reason_of(error)})")
         from protego import Protego
@@ -110,18 +106,9 @@ class Robots:
         return Protego.parse(lines.decode("utf-8-sig", "replace"))
 
 
-@dataclass(frozen=True)
-class _NoAnswer:
-    """A site that does not say what it allows."""
-
-    why: str
-    passes: bool = True
-
-
-def _no_file(url: str, why: str) -> _NoAnswer:
-    return _NoAnswer(
-        f"{address(url)}, which says what programs may read, {why}. Try again later; {_HOW_TO_READ}"
-    )
+def _no_file(url: str, why: str) -> RobotsUnknownError:
+    said = f"{address(url)}, which says what programs may read, {why}. Try again later; "
+    return RobotsUnknownError(said + _HOW_TO_READ, passes=True)
 
 
 async def start_of(response: httpx2.Response, limit: int) -> tuple[bytes, bool]:

@@ -9,29 +9,15 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Engine,
-    MetaData,
-    String,
-    Table,
-    create_engine,
-    event,
-    func,
-    insert,
-    inspect,
-    make_url,
-    select,
-)
+import sqlalchemy as sa
+from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
-from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_fixed
 
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
@@ -52,8 +38,8 @@ VERSION = "0002"
 """The latest of ``migrations/versions``."""
 VERSION_TABLE = "movie_jobs_version"
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_VERSIONS = Table(
-    VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True)
+_VERSIONS = sa.Table(
+    VERSION_TABLE, sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True)
 )  # as Alembic makes it
 _logger = logging.getLogger("movie_generator")
 
@@ -85,7 +71,7 @@ class JobDatabase:
             raise
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self) -> Iterator[sa.Connection]:
         """All or nothing; on SQLite it waits until no other process writes.
 
         Raises:
@@ -97,22 +83,22 @@ class JobDatabase:
         except SQLAlchemyError as error:
             raise JobDatabaseError(f"The job database {self._name} {_reason(error)}") from error
 
-    def now(self, connection: Connection) -> datetime:
+    def now(self, connection: sa.Connection) -> datetime:
         """The one clock of all workers: the server's, or that of the machine all of them are on."""
         if self._engine.dialect.name == "sqlite":
             return datetime.now(UTC)
-        clock: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        clock: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
         return clock.astimezone(UTC)
 
-    def alone(self, connection: Connection) -> None:
+    def alone(self, connection: sa.Connection) -> None:
         """Let no other transaction that asks for the same run before this one ends."""
         if self.tells:  # on SQLite, none does
-            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
-    def tell(self, connection: Connection) -> None:
+    def tell(self, connection: sa.Connection) -> None:
         """Tell listeners of this transaction's changes once it is committed."""
         if self.tells:
-            connection.execute(select(func.pg_notify(CHANNEL, "")))
+            connection.execute(sa.select(sa.func.pg_notify(CHANNEL, "")))
 
     def connection_arguments(self) -> dict[str, Any]:
         """What psycopg connects with, for those who listen."""
@@ -123,16 +109,16 @@ class JobDatabase:
         """Close all connections."""
         self._engine.dispose()
 
-    def _bring_up_to_date(self, connection: Connection) -> None:
+    def _bring_up_to_date(self, connection: sa.Connection) -> None:
         """Create the tables, or change those of an earlier version, within this transaction."""
-        tables = inspect(connection)
+        tables = sa.inspect(connection)
         found = None
         if tables.has_table(VERSION_TABLE):
-            found = connection.execute(select(_VERSIONS.c.version_num)).scalar_one_or_none()
+            found = connection.execute(sa.select(_VERSIONS.c.version_num)).scalar_one_or_none()
         elif not tables.has_table(JOBS.name):
             METADATA.create_all(connection)
             _VERSIONS.create(connection)
-            connection.execute(insert(_VERSIONS).values(version_num=VERSION))
+            connection.execute(sa.insert(_VERSIONS).values(version_num=VERSION))
             return
         if found == VERSION:
             return
@@ -153,10 +139,10 @@ class JobDatabase:
             ) from error
 
 
-def _connect(address: str) -> tuple[Engine, str]:
+def _connect(address: str) -> tuple[sa.Engine, str]:
     """The engine and its name for people, which holds no password."""
     try:
-        url = make_url(address)
+        url = sa.make_url(address)
     except (SQLAlchemyError, ValueError):  # the latter of a port
         raise JobDatabaseError(
             "MOVIE_DATABASE_URL is not a database URL. Write sqlite:///movie_jobs.db or "
@@ -189,7 +175,7 @@ def _connect(address: str) -> tuple[Engine, str]:
             url = url.set(drivername="postgresql+psycopg")
             options = {"connect_timeout": _CONNECT_SECONDS}
             try:
-                return create_engine(url, pool_pre_ping=True, connect_args=options), name
+                return sa.create_engine(url, pool_pre_ping=True, connect_args=options), name
             except ImportError as error:
                 raise JobDatabaseError(
                     "PostgreSQL needs the package psycopg; install it with: "
@@ -198,31 +184,23 @@ def _connect(address: str) -> tuple[Engine, str]:
     raise JobDatabaseError(f"Jobs are kept in SQLite or PostgreSQL, not in {name}.")
 
 
-def _sqlite(url: str) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": _WAIT_FOR_LOCK})
+def _sqlite(url: str) -> sa.Engine:
+    engine = sa.create_engine(url, connect_args={"timeout": _WAIT_FOR_LOCK})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # or the driver begins transactions on its own
-        _use_write_ahead_log(connection)
+        # Readers need not wait for writers then. SQLite does not queue for this one change itself:
+        # whoever has the lock is another of us, and makes it.
+        with suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA journal_mode=WAL")
 
     @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
+    def begin(connection: sa.Connection) -> None:
         # A transaction that reads first and asks for the write lock later may be refused it.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
-
-
-@retry(
-    retry=retry_if_exception_message(match=".*locked"),
-    stop=stop_after_delay(_WAIT_FOR_LOCK),
-    wait=wait_fixed(0.01),
-    reraise=True,
-)
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Readers do not wait for writers then. SQLite does not queue for this one change itself."""
-    connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _reason(error: SQLAlchemyError) -> str:

@@ -19,18 +19,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    and_,
-    delete,
-    func,
-    insert,
-    null,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import one_line, plain
@@ -110,11 +99,11 @@ class JobQueue:
             jobs = []
             for url in urls:
                 key = url_key(url)
-                latest = select(func.max(JOBS.c.id)).where(JOBS.c.url_key == key)
+                latest = sa.select(sa.func.max(JOBS.c.id)).where(JOBS.c.url_key == key)
                 known = None if again else connection.execute(latest).scalar_one()
                 if known is None:
                     values = {"url": url, "url_key": key, "created_at": now}
-                    added = insert(JOBS).values(status=Status.PENDING, **values)
+                    added = sa.insert(JOBS).values(status=Status.PENDING, **values)
                     new: int = connection.execute(added.returning(JOBS.c.id)).scalar_one()
                 jobs.append((new, True) if known is None else (known, False))
             self.database.tell(connection)
@@ -122,9 +111,9 @@ class JobQueue:
 
     def jobs(self, status: Status | None = None, *, with_results: bool = True) -> list[Job]:
         """All jobs, or those in one state, the oldest first; each result may be megabytes long."""
-        result = JOBS.c.result if with_results else null().label(JOBS.c.result.name)
+        result = JOBS.c.result if with_results else sa.null().label(JOBS.c.result.name)
         columns = [*(it for it in JOBS.c if it is not JOBS.c.result), result]
-        chosen = select(*columns).order_by(JOBS.c.id)
+        chosen = sa.select(*columns).order_by(JOBS.c.id)
         if status:
             chosen = chosen.where(JOBS.c.status == status)
         with self.database.transaction() as connection:
@@ -169,16 +158,16 @@ class JobQueue:
         """Delete the jobs that were finished more than ``days`` ago; how many they were."""
         with self.database.transaction() as connection:
             limit = self.database.now(connection) - timedelta(days=days)
-            old = and_(JOBS.c.status.in_(FINISHED), JOBS.c.finished_at < limit)
-            _forget(connection, STEPS.c.job_id.in_(select(JOBS.c.id).where(old)))
-            return connection.execute(delete(JOBS).where(old)).rowcount
+            old = sa.and_(JOBS.c.status.in_(FINISHED), JOBS.c.finished_at < limit)
+            _forget(connection, STEPS.c.job_id.in_(sa.select(JOBS.c.id).where(old)))
+            return connection.execute(sa.delete(JOBS).where(old)).rowcount
 
     # --- for workers
 
     def outlook(self) -> Outlook:
         """How many jobs are unfinished, and when one of them can be claimed."""
-        starts = func.coalesce(JOBS.c.lease_until, JOBS.c.next_attempt_at, JOBS.c.created_at)
-        asked = select(func.count(), func.min(starts, type_=JOBS.c.created_at.type))
+        starts = sa.func.coalesce(JOBS.c.lease_until, JOBS.c.next_attempt_at, JOBS.c.created_at)
+        asked = sa.select(sa.func.count(), sa.func.min(starts, type_=JOBS.c.created_at.type))
         with self.database.transaction() as connection:
             row = connection.execute(asked.where(JOBS.c.status.in_(UNFINISHED))).one()
             if row[1] is None:
@@ -191,10 +180,10 @@ class JobQueue:
         with self.database.transaction() as connection:
             now = self.database.now(connection)
             self._give_up(connection, now)
-            due = or_(JOBS.c.next_attempt_at.is_(None), JOBS.c.next_attempt_at <= now)
-            free = or_(and_(JOBS.c.status == Status.PENDING, due), _lapsed(now))
+            due = sa.or_(JOBS.c.next_attempt_at.is_(None), JOBS.c.next_attempt_at <= now)
+            free = sa.or_(sa.and_(JOBS.c.status == Status.PENDING, due), _lapsed(now))
             # One statement: SQLite has one writer, PostgreSQL passes over what others lock.
-            oldest = select(JOBS.c.id).where(free).order_by(JOBS.c.id).limit(1)
+            oldest = sa.select(JOBS.c.id).where(free).order_by(JOBS.c.id).limit(1)
             chosen = oldest.with_for_update(skip_locked=True).scalar_subquery()
             token = uuid.uuid4().hex
             values = _FRESH | {
@@ -205,7 +194,7 @@ class JobQueue:
                 "lease_until": self._lease_from(now),
                 "started_at": now,
             }
-            claimed = update(JOBS).where(JOBS.c.id == chosen).values(values).returning(JOBS)
+            claimed = sa.update(JOBS).where(JOBS.c.id == chosen).values(values).returning(JOBS)
             row = connection.execute(claimed).one_or_none()
             return Claim(Job.of(row), token) if row else None
 
@@ -221,21 +210,21 @@ class JobQueue:
 
     def steps(self, claim: Claim) -> dict[str, str]:
         """What is finished of the job, by key."""
-        kept = select(STEPS.c.key, STEPS.c.content).where(STEPS.c.job_id == claim.job.id)
+        kept = sa.select(STEPS.c.key, STEPS.c.content).where(STEPS.c.job_id == claim.job.id)
         with self.database.transaction() as connection:
             return {row.key: row.content for row in connection.execute(kept)}
 
     def keep_step(self, claim: Claim, key: str, content: str) -> bool:
         """Store a finished step; False when the job was lost."""
         with self.database.transaction() as connection:
-            ours = select(JOBS.c.id).where(_is_of(claim)).with_for_update()
+            ours = sa.select(JOBS.c.id).where(_is_of(claim)).with_for_update()
             if connection.execute(ours).one_or_none() is None:
                 return False
             # It may be there: a commit may succeed although its answer is lost.
-            step = and_(STEPS.c.job_id == claim.job.id, STEPS.c.key == key)
-            connection.execute(delete(STEPS).where(step))
+            step = sa.and_(STEPS.c.job_id == claim.job.id, STEPS.c.key == key)
+            connection.execute(sa.delete(STEPS).where(step))
             values = {"job_id": claim.job.id, "key": key, "content": content}
-            connection.execute(insert(STEPS).values(values))
+            connection.execute(sa.insert(STEPS).values(values))
             return True
 
     def complete(self, claim: Claim, result: str) -> bool:
@@ -276,7 +265,7 @@ class JobQueue:
             return self._release(connection, claim, values | ended | nobodys, forget=forget)
 
     def _release(
-        self, connection: Connection, claim: Claim, values: dict[str, Any], *, forget: bool
+        self, connection: sa.Connection, claim: Claim, values: dict[str, Any], *, forget: bool
     ) -> bool:
         """End a claim that is still one."""
         released = self._write(connection, claim, values)
@@ -285,21 +274,21 @@ class JobQueue:
         self.database.tell(connection)
         return released
 
-    def _write(self, connection: Connection, claim: Claim, values: dict[str, Any]) -> bool:
+    def _write(self, connection: sa.Connection, claim: Claim, values: dict[str, Any]) -> bool:
         """Change the job if it is still this claim's."""
-        written = update(JOBS).where(_is_of(claim)).values(values)
+        written = sa.update(JOBS).where(_is_of(claim)).values(values)
         return connection.execute(written).rowcount == 1
 
     def _move(
         self,
-        connection: Connection,
+        connection: sa.Connection,
         job_id: int,
         sources: tuple[Status, ...],
         values: dict[str, Any],
         done: str,
     ) -> None:
-        movable = and_(JOBS.c.id == job_id, JOBS.c.status.in_(sources))
-        if connection.execute(update(JOBS).where(movable).values(values)).rowcount == 0:
+        movable = sa.and_(JOBS.c.id == job_id, JOBS.c.status.in_(sources))
+        if connection.execute(sa.update(JOBS).where(movable).values(values)).rowcount == 0:
             job = _existing(connection, job_id)
             raise JobStateError(
                 f"The status of job {job_id} is {job.status}; only {' and '.join(sources)} jobs "
@@ -307,36 +296,36 @@ class JobQueue:
             )
         self.database.tell(connection)
 
-    def _give_up(self, connection: Connection, now: datetime) -> None:
+    def _give_up(self, connection: sa.Connection, now: datetime) -> None:
         """End the jobs whose worker died in their last attempt."""
-        hopeless = and_(_lapsed(now), JOBS.c.attempts >= self.max_attempts)
+        hopeless = sa.and_(_lapsed(now), JOBS.c.attempts >= self.max_attempts)
         message = (
             f"The worker died while working on this job, in the last of {self.max_attempts} "
             "attempts. See the workers' logs (was there enough memory?), then retry the job."
         )
         ended = {**_NOBODYS, "status": Status.FAILED, "error_message": message, "finished_at": now}
-        if connection.execute(update(JOBS).where(hopeless).values(ended)).rowcount:
+        if connection.execute(sa.update(JOBS).where(hopeless).values(ended)).rowcount:
             self.database.tell(connection)
 
 
-def _is_of(claim: Claim) -> ColumnElement[bool]:
-    return and_(
+def _is_of(claim: Claim) -> sa.ColumnElement[bool]:
+    return sa.and_(
         JOBS.c.id == claim.job.id,
         JOBS.c.claim == claim.token,
         JOBS.c.status == Status.PROCESSING,
     )
 
 
-def _lapsed(now: datetime) -> ColumnElement[bool]:
-    return and_(JOBS.c.status == Status.PROCESSING, JOBS.c.lease_until < now)
+def _lapsed(now: datetime) -> sa.ColumnElement[bool]:
+    return sa.and_(JOBS.c.status == Status.PROCESSING, JOBS.c.lease_until < now)
 
 
-def _forget(connection: Connection, steps: ColumnElement[bool]) -> None:
-    connection.execute(delete(STEPS).where(steps))
+def _forget(connection: sa.Connection, steps: sa.ColumnElement[bool]) -> None:
+    connection.execute(sa.delete(STEPS).where(steps))
 
 
-def _existing(connection: Connection, job_id: int) -> Job:
-    row = connection.execute(select(JOBS).where(JOBS.c.id == job_id)).one_or_none()
+def _existing(connection: sa.Connection, job_id: int) -> Job:
+    row = connection.execute(sa.select(JOBS).where(JOBS.c.id == job_id)).one_or_none()
     if row is None:
         raise JobStateError(f"There is no job {job_id}. List them: movie-generator jobs")
     return Job.of(row)

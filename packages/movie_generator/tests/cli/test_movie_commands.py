@@ -206,9 +206,9 @@ def test_jobs_are_cancelled_and_retried(
     queue: JobQueue, capsys: pytest.CaptureFixture[str]
 ) -> None:
     queue.enqueue([PAGE, PAGE], again=True)
-    commands.cancel([1, 2])
+    commands.move([1, 2], "cancel")
     assert capsys.readouterr().out == "job 1 cancelled\njob 2 cancelled\n"
-    commands.retry([2])
+    commands.move([2], "retry")
     assert [job.status for job in queue.jobs()] == ["cancelled", "pending"]
 
 

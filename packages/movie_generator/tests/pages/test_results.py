@@ -100,6 +100,9 @@ def test_an_object_of_an_unknown_form_becomes_lines_with_names() -> None:
         ("The text was written to file:///var/out/page.txt", "a file"),
         ("Error: HTTP 403 Forbidden. Failed to fetch the page.", "notice"),
         ("HTTP error 500", "notice"),
+        ("Error 500: Internal Server Error\n\nWe work on it. Come back soon. Thank you.", "notice"),
+        ("Error 1020: Access denied\n\nThis website is protected. Ray ID: 1. Bye.", "notice"),
+        ("Oops! Error 404: nothing here to see.", "notice"),
         (
             "Error 404: You took a wrong turn\n\nOh no. It is gone. Go back to our homepage.",
             "notice",
@@ -157,6 +160,7 @@ def test_what_is_not_the_page_is_known_by_what_the_tool_says(content: object, re
         "Nothing is as old as the bridge.",
         "The results are available at https://x.example/full/results.html and in print.",
         f"Error: a short history. {LONG}",
+        "HTTP status 418: How a joke became a standard\n\nIt was in April. It stays. Pots use it.",
         "# Error 404: How a bridge got its name\n\nNobody knew. For years. Ida Lind did, in 1932.",
         "Naïve café, déjà vu: à l'été, l'élève a été gêné.",
         "Старый мост через реку построен в 1932 году.",

@@ -104,6 +104,12 @@ WRITTEN_BY = (
         ('<meta name="date" content="2024年3月8日 10:00">', "", "2024-03-08"),
         ('<meta itemprop="datePublished" content="2024년 3월 8일">', "", "2024-03-08"),
         ('<meta property="article:modified_time" content="1709891940">', "", ""),
+        ('<meta name="citation_date" content="1709891940.5">', "", "2024-03-08"),
+        ('<meta name="date" content="0000000000">', "", ""),
+        ('<meta name="date" content="令和6年3月8日">', "", "2024-03-08"),
+        (LINKED % '{"datePublished": 1709891940}', "", "2024-03-08"),
+        (LINKED % '{"datePublished": "2024年3月8日"}', "", "2024-03-08"),
+        (LINKED % '/* plug-in */{"author": "Ida Marlow",}', "Ida Marlow", ""),
         (REFERRING, "Ida Marlow", ""),
         (INSIDE, "", "2024-03-08"),
         (LINKED % '{"author": {"givenName": "Ida", "familyName": "Marlow"}}', "Ida Marlow", ""),
@@ -217,6 +223,20 @@ def test_an_answer_right_below_its_question_is_no_hidden_text(question: str, hid
     assert "1777" not in page_from_html(html.replace("?", ""), URL).text
 
 
+@pytest.mark.parametrize(
+    "marked",
+    [
+        '<a role="button" aria-controls="a1">More</a><div id="a1" %s>',
+        '<div role="tabpanel" %s>',
+        '<h3>Its arches</h3><div itemprop="acceptedAnswer" %s>',
+    ],
+)
+@pytest.mark.parametrize("hidden", ["hidden", 'style="display:none"'])
+def test_what_a_reader_can_open_is_no_hidden_text(marked: str, hidden: str) -> None:
+    html = f"<main>{ARTICLE}{marked % hidden}<p>It has 77 arches.</p></div></main>"
+    assert "77 arches" in page_from_html(html, URL).text
+
+
 def test_the_text_of_a_component_is_read() -> None:
     html = f'<body><my-story><template shadowrootmode="open">{ARTICLE}</template></my-story></body>'
     assert "on day 7" in page_from_html(html, URL).text
@@ -328,6 +348,10 @@ def test_hidden_text_is_neither_page_nor_evidence(hidden: str) -> None:
         'style="color:#FFF; background-color: white"',
         'bgcolor="#ffffff" style="color: rgb(255, 255, 255)"',
         'class="text d-none"',
+        'class="text hidden"',
+        'style="filter: opacity(0%)"',
+        'style="clip-path: circle(0)"',
+        'style="color: black; background: #000"',
         'class="a secret b"',
         'id="secret"',
         'class="screen-reader-text"',
@@ -349,6 +373,7 @@ def test_what_a_style_hides_is_left_out_unless_it_is_much_of_the_page(hidden: st
     [
         ("https://www.pages.example/own", "https://www.pages.example/own"),
         ("/own", "https://pages.example/own"),
+        ("/own#top", "https://pages.example/own"),
         ("https://other.example/page", URL),
         ("https://pages.example/", URL),
         ("https://pages.example:8443/own", URL),
@@ -362,7 +387,12 @@ def test_only_a_page_of_the_same_site_is_the_pages_own_address(canonical: str, u
 
 @pytest.mark.parametrize(
     "shown",
-    ['class="d-none d-md-block"', 'style="color:#fff; background:#333"', 'style="color:#fff"'],
+    [
+        'class="hidden md:block"',
+        'class="d-none d-md-block"',
+        'style="color:#fff; background:#333"',
+        'style="color:#fff"',
+    ],
 )
 def test_what_is_shown_to_some_or_in_white_on_a_picture_is_kept(shown: str) -> None:
     html = f"<main>{ARTICLE}<div {shown}><p>It has 77 arches, says the sign.</p></div></main>"
