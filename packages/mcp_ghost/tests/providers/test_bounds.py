@@ -154,7 +154,7 @@ def test_the_deadline_ends_a_request_whatever_floods_in(
         ask(url, 0.3)
 
 
-@pytest.mark.parametrize("ask", [ask_engine, pytest.param(ask_game, marks=pytest.mark.soak)])
+@ASK
 @pytest.mark.parametrize("parts", ENDLESS.values(), ids=ENDLESS)
 def test_a_reply_without_end_is_given_up_at_its_bound(
     ask: Callable[[str, float], None], parts: Callable[[], Iterator[bytes]]
