@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mcp_ghost.text import address
+from mcp_ghost.text import address, reason
 from prompts import prompt_digests
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
@@ -51,7 +51,7 @@ def kept_in(path: Path) -> dict[str, Any]:
         return {**kept, **named, "prompts": dict(kept.get("prompts", {}))}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(
-            f"{path} cannot be read ({error}): choose another --out, or remove that folder."
+            f"{path} cannot be read ({reason(error)}): choose another --out, or remove that folder."
         ) from error
 
 

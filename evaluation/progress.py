@@ -8,10 +8,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from evaluation.figures import EpisodeFigures
-from evaluation.outcome.tables import ending
 from evaluation.plan import Cell, Plan
 from mcp_ghost.text import counted, one_line
-from session.game_state import shown
+from session.game_state import ENDINGS, shown
 
 _SPEED_SECONDS = 1800.0
 """The time left is estimated from the turns of the last seconds: a slow model's turns are long."""
@@ -72,7 +71,7 @@ class ProgressBars:
         if played.finished:
             self._ended += 1
             self._turns[cell] = self._whole
-        how = failure or ending(played.end_reason) or "Not begun"
+        how = failure or ENDINGS.get(played.end_reason) or "Not begun"
         score = f", score {shown(played.score)}" if played.start else ""
         score += f" with {counted(played.hints, 'hint')}" if played.hints else ""
         style = "" if played.finished else "red"

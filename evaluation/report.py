@@ -14,7 +14,7 @@ from evaluation.outcome.tables import NONE, Table
 from evaluation.plan import TOOLS, Cell
 from evaluation.provenance import said_of
 from mcp_ghost.text import counted
-from session.game_state import EndReason
+from session.game_state import ENDINGS, EndReason
 
 QUARTILES = "statistics.quantiles(n=4, method='inclusive') of Python's standard library"
 
@@ -114,7 +114,7 @@ def unfinished(episodes: Mapping[Cell, EpisodeFigures]) -> Iterator[str]:
                 str(key).replace(",", "")
             )
     for reason, names in ends.items():
-        how = tables.ending(reason)
+        how = ENDINGS.get(reason, reason)
         yield f"{how} in {counted(len(names), 'episode')}: {tables.listed(names)}."
 
 

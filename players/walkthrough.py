@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from game_interface.command_guard import KEY_NAMES, validate_command
 from game_interface.errors import InvalidCommandError
 from mcp_ghost.files import read_regular
+from mcp_ghost.text import reason
 from players.player import Player
 from session.configuration_file import ConfigurationError
 from session.game_state import Decision
@@ -51,7 +52,9 @@ def read_walkthrough(path: Path) -> tuple[str, ...]:
     try:
         lines = [line.strip() for line in read_regular(path).decode().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"The walkthrough {path} cannot be read: {error}") from error
+        raise ConfigurationError(
+            f"The walkthrough {path} cannot be read: {reason(error)}"
+        ) from error
     commands = tuple(line for line in lines if line and not line.startswith("#"))
     if not commands:
         raise ConfigurationError(

@@ -16,7 +16,7 @@ from pydantic_settings import DotEnvSettingsSource
 from mcp_ghost.env_file import read_env_file
 from mcp_ghost.errors import EnvFileError
 from mcp_ghost.files import read_regular
-from mcp_ghost.text import did_you_mean
+from mcp_ghost.text import did_you_mean, reason
 from mcp_ghost.trust import is_plain, may_use
 from session.endpoints import ROLE_KEYS
 
@@ -95,7 +95,7 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
             f"No configuration file at {path}: create it or name another."
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"Cannot read {path}: {error}") from error
+        raise ConfigurationError(f"Cannot read {path}: {reason(error)}") from error
     values: dict[str, object] = {}
     known = sections(fields)
     for section, table in _table(path, _table(path, document, "tool"), "zorkgpt").items():
@@ -121,7 +121,7 @@ def plain_only(path: Path, values: dict[str, object], prefix: str) -> dict[str, 
     try:
         is_trusted = may_use(path, {name: json.dumps(it) for name, it in asked.items()})
     except OSError as error:
-        raise ConfigurationError(f"Cannot read {path}: {error}") from error
+        raise ConfigurationError(f"Cannot read {path}: {reason(error)}") from error
     return {name: it for name, it in values.items() if is_trusted or name not in asked}
 
 

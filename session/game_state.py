@@ -46,6 +46,24 @@ class EndReason(StrEnum):
         return self not in {EndReason.ABORTED, EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_FAILED}
 
 
+ENDINGS: Mapping[str, str] = {
+    "victory": "Victory",
+    "final_death": "Death",
+    "game_over": "Game over",
+    "stalled": "Stalled",
+    "max_turns": "Turn limit",
+    "llm_unavailable": "No usable answer",
+    "engine_failed": "Game failed",
+    "engine_refused": "Game refused commands",
+    "aborted": "Stopped",
+    "budget": "Budget spent",
+    "left": "Player left",
+    "interrupted": "Interrupted",
+    "not played": "Not played",
+}
+"""How tables show the end of an episode; the last two are those of an evaluation's episodes."""
+
+
 class Value(BaseModel):
     """What never changes once it is made."""
 

@@ -7,8 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from game_interface.story import BUNDLED_STORY
 from mcp_ghost.text import counted, plain
 from session.game_configuration import GameConfiguration
+from session.game_state import ENDINGS
 from session.knowledge import Claim, Edits, Memory
 from session.record.event_log import EVENTS_FILE
 from storage.database import sqlite_path
@@ -44,6 +46,8 @@ class Commands:
                 f"Nothing is known yet: there is no {path}. Play an episode, choose another folder "
                 "with --workdir, or build it from the logs: uv run python -m storage rebuild"
             )
+        if path and not path.parent.is_dir():
+            raise StorageError(f"There is no folder {path.parent}: name another with --workdir.")
         self._config = config
         self._workdir = Path(config.workdir)
         self._store = Store(config)
@@ -111,6 +115,7 @@ class Commands:
 
     def _known(self, story: str | None) -> Iterator[Known]:
         """Yield the stories that ``story`` means; all of them when it is None."""
+        story = BUNDLED_STORY if story == "bundled" else story
         episodes = self._store.episodes()
         stories = {it.story_sha256: it.story for it in episodes}
         wanted = {
@@ -189,7 +194,8 @@ class Commands:
         yield f"{known.story} ({known.sha256[:8]}): {counted(len(known.episodes), 'episode')}"
         for it in known.episodes:
             score = "no score" if it.score is None else f"score {it.score}"
-            so_far = f"{counted(it.turns, 'turn')}, {score}, {it.end_reason or 'not ended'}"
+            ended = ENDINGS.get(it.end_reason or "interrupted", it.end_reason)
+            so_far = f"{counted(it.turns, 'turn')}, {score}, {ended}"
             yield f"  {it.uid}  {it.episode_id}: {it.model}, {so_far}"
         for section in SECTIONS:
             chosen = [claim for claim in claims if section_of(claim) == section]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_ghost.files import write_whole
-from mcp_ghost.text import one_line
+from mcp_ghost.text import one_line, reason
 from stories.container import MAX_STORY_BYTES
 from stories.errors import StoryDownloadError
 
@@ -87,7 +87,9 @@ def _store(path: Path, data: bytes) -> None:
     try:
         write_whole(path, data)
     except OSError as error:
-        raise StoryDownloadError(f"the story cannot be stored as {path}: {error}") from error
+        raise StoryDownloadError(
+            f"the story cannot be stored as {path}: {reason(error)}"
+        ) from error
 
 
 def _fetched(url: str, seconds: float, on_share: _OnShare) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mcp_ghost.files import read_regular
+from mcp_ghost.text import reason
 from stories.errors import StoryFormatError
 from stories.memory import MachineMemory
 
@@ -170,7 +171,9 @@ def read_profile(path: Path) -> Profile:
     try:
         return _reader().validate_json(read_regular(path))
     except (OSError, ValidationError) as error:
-        raise StoryFormatError(f"the story profile {path} cannot be used: {error}") from error
+        raise StoryFormatError(
+            f"the story profile {path} cannot be used: {reason(error)}"
+        ) from error
 
 
 def find_profile(sha256: str, folders: Iterable[Path]) -> Profile | None:

@@ -89,7 +89,9 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
 
     export = command("export", "write a site that any web host can serve")
     export.add_argument("folder", type=Path, metavar="DIR", help="where to write it")
-    export.add_argument("episodes", nargs="*", metavar="EPISODE", help="which ones (default: all)")
+    export.add_argument(
+        "episodes", nargs="*", default=[], metavar="EPISODE", help="which ones (default: all)"
+    )
     add_flags(export, _EXPORT)
     show = command("show", "print an episode for people to read")
     show.add_argument("episode", metavar="EPISODE")

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from mcp_ghost.results import JSONObject
-from mcp_ghost.text import counted, did_you_mean
+from mcp_ghost.text import counted, did_you_mean, reason
 from session.game_configuration import ConfigurationError
 from session.record.event_log import EVENTS_FILE
 from session.record.index import is_being_written
@@ -168,7 +168,7 @@ class Library:
                 else:
                     shutil.rmtree(folder)
             except OSError as error:
-                kept[episode_id] = f"{error.strerror or error}."
+                kept[episode_id] = f"{reason(error)}."
         return kept
 
     def find(self, wanted: str) -> Episode:

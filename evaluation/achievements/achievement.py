@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mcp_ghost.files import read_regular
-from mcp_ghost.text import did_you_mean
+from mcp_ghost.text import did_you_mean, reason
 from session.configuration_file import ConfigurationError
 from session.game_state import TurnRecord
 
@@ -76,7 +76,9 @@ class Achievements:
             data = read_regular(path)
             lines = data.decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"The achievements {path} cannot be read: {error}") from error
+            raise ConfigurationError(
+                f"The achievements {path} cannot be read: {reason(error)}"
+            ) from error
         found: dict[str, Achievement] = {}
         for number, line in enumerate(lines, 1):
             if line.strip() and not line.startswith("#"):

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import chdir, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.forkserver import ensure_running
 from multiprocessing.reduction import DupFd
@@ -62,6 +63,7 @@ class _Fork(ForkServerProcess):
         """
         # The fork server lives on if the terminal is closed, and looks for modules in no folder
         # but ours. It does not import this program again, as it does by default: that may be Ray.
+        resource_tracker.ensure_running()  # now: as it starts, it lets SIGINT through
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _FROM_A_TERMINAL)
         try:
             with chdir(ROOT):

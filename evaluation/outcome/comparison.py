@@ -101,7 +101,7 @@ def tables_of(comparison: dict[str, Any]) -> list[Table]:
     ]
     turn, most = comparison["turn"], comparison["max_score"]
     return [
-        Table("What differs", ["", *names], rows),
+        *([Table("What differs", ["", *names], rows)] if rows else []),
         *tables.means(variants, turn, most, names[0]),
         tables.play(variants),
         tables.cost(variants),

@@ -11,23 +11,9 @@ from rich.text import Text
 from evaluation.bootstrap import CONFIDENCE, LEAST_SEEDS
 from evaluation.figures import Figures, checkpoints
 from mcp_ghost.text import counted, dollars
+from session.game_state import ENDINGS
 
 NONE = "-"
-_ENDINGS = {
-    "victory": "Victory",
-    "final_death": "Death",
-    "game_over": "Game over",
-    "stalled": "Stalled",
-    "max_turns": "Turn limit",
-    "llm_unavailable": "No usable answer",
-    "engine_failed": "Game failed",
-    "engine_refused": "Game refused commands",
-    "aborted": "Stopped",
-    "budget": "Budget spent",
-    "left": "Player left",
-    "interrupted": "Interrupted",
-    "not played": "Not played",
-}
 _BORDERS = 3
 """Columns of a terminal that a column of a table takes beside its text."""
 HIGHER, LOWER = "higher", "lower"
@@ -164,12 +150,7 @@ def number(value: float, digits: int = 1, sign: str = "") -> str:
 def endings(figures: Figures) -> str:
     """Such as ``4 Turn limit, 1 Victory``."""
     ended = figures["end_reasons"].items()
-    return ", ".join(f"{count} {_ENDINGS.get(reason, reason)}" for reason, count in ended)
-
-
-def ending(reason: str) -> str:
-    """How an episode ended, for people."""
-    return _ENDINGS.get(reason, reason)
+    return ", ".join(f"{count} {ENDINGS.get(reason, reason)}" for reason, count in ended)
 
 
 def games(played: Sequence[Figures], overall: Sequence[Figures], turn: int) -> Table:

@@ -13,7 +13,7 @@ from evaluation.suites.suite import Suite
 from game_interface import StoryInfo
 from game_interface.catalogue import STORIES_VARIABLE, story_folders
 from mcp_ghost.files import write_whole
-from mcp_ghost.text import counted
+from mcp_ghost.text import counted, reason
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from session.configuration_file import ConfigurationError
 
@@ -71,7 +71,7 @@ def hints_of(place: Path | None, games: Sequence[str]) -> dict[str, str]:
     try:
         found = {game: it.read_text(encoding="utf-8") for game, it in files.items() if it.is_file()}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"The hints {place} cannot be read: {error}") from error
+        raise ConfigurationError(f"The hints {place} cannot be read: {reason(error)}") from error
     if not any(map(str.strip, found.values())):
         raise ConfigurationError(f"There are no hints for these games in {place}.")
     return found

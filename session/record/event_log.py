@@ -22,6 +22,7 @@ from session.record.request_deltas import GrowingText, RequestDeltas
 from session.record.schema import STEPS, Entry, fields_of, parse
 
 EVENTS_FILE = "events.jsonl"
+NOT_BEGUN = "the episode has not begun"
 
 
 class EpisodeLockedError(RuntimeError):
@@ -35,9 +36,11 @@ class EpisodeDamagedError(ValueError):
 def damaged(folder: Path, number: int, why: str = "") -> EpisodeDamagedError:
     """Return the error for line ``number``, counted from 1, of the episode in ``folder``."""
     reason = f" ({why})" if why else ""
+    rescue = "To continue from the turn before it, delete that line and all after it."
+    if number == 1 or why == NOT_BEGUN:
+        rescue = "Without its beginning, the episode cannot be continued or replayed."
     return EpisodeDamagedError(
-        f"Line {number} of {folder / EVENTS_FILE} is damaged{reason}. To continue from the turn "
-        "before it, delete that line and all after it."
+        f"Line {number} of {folder / EVENTS_FILE} is damaged{reason}. {rescue}"
     )
 
 

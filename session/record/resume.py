@@ -12,7 +12,7 @@ from typing import Final
 from mcp_ghost.text import one_line
 from session.game_configuration import ConfigurationError, EngineChoice, EngineName
 from session.game_state import TurnRecord
-from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, damaged, read
+from session.record.event_log import EVENTS_FILE, NOT_BEGUN, EpisodeDamagedError, damaged, read
 from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, Step
 
@@ -37,7 +37,7 @@ def read_in_order(folder: Path) -> Iterator[Entry]:
         elif isinstance(event, TurnRecord):
             turns += 1
             if not began:
-                raise damaged(folder, number, "the episode has not begun")
+                raise damaged(folder, number, NOT_BEGUN)
             if event.turn != turns:
                 raise damaged(folder, number, f"turn {turns} is missing")
         yield entry

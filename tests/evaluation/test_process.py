@@ -60,6 +60,18 @@ def test_what_is_imported_beforehand_is_there() -> None:
     assert [name for name in PRELOADED if find_spec(name) is None] == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_ctrl_c_does_not_reach_the_fork_server_even_as_it_starts(tmp_path: Path) -> None:
+    """Its traceback would stand below what the program says to that."""
+    multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    multiprocessing.resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
+    played(tmp_path)
+    server = multiprocessing.forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    status = Path(f"/proc/{server}/status").read_text(encoding="ascii")
+    blocked = int(status.partition("SigBlk:")[2].split()[0], 16)
+    assert blocked & 1 << signal.SIGINT - 1
+
+
 def test_a_fork_has_a_session_signals_a_folder_and_files_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

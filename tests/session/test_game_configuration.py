@@ -139,6 +139,12 @@ def test_a_wrong_value_is_an_error_that_names_it(tmp_path: Path, text: str, expe
         GameConfiguration.from_toml(toml(tmp_path, text))
 
 
+def test_a_file_that_cannot_be_read_is_named_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        GameConfiguration.from_toml(tmp_path)
+    assert str(caught.value) == f"Cannot read {tmp_path}: Is a directory"
+
+
 def test_a_wrong_value_is_named_as_it_was_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from session.game_state import Observation, ThingSeen
+from session.game_state import ENDINGS, EndReason, Observation, ThingSeen
+from tests.support import ROOT
 from tests.support.records import observation
+
+
+def test_terminals_and_pages_show_the_same_words_for_the_same_end() -> None:
+    page = (ROOT / "viewer" / "static" / "format.js").read_text(encoding="utf-8")
+    table = page.partition("const ENDS = {")[2].partition("}")[0]
+    on_pages = dict(re.findall(r'(\w+): "(.+)",', table))
+    assert on_pages == {reason.value: ENDINGS[reason] for reason in EndReason}
 
 
 @pytest.mark.parametrize(

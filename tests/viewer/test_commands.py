@@ -54,6 +54,7 @@ def test_help_names_every_command_and_does_not_wait(viewer: Program) -> None:
         (["show", "played", "--turns", "99"], "played has 12 turns"),
         (["map", "played", "-o", "map.gif"], "'map.gif' does not end with .svg"),
         (["plot", "latest", "nobody", "-o", "plot.png"], "no episode 'nobody'"),
+        (["export"], "the following arguments are required: DIR (--help"),
         (["export", "game_files"], "neither empty nor an earlier export"),
         (["export", "site", "nobody"], "no episode 'nobody'"),
         (["--config", "missing.toml", "show", "latest"], "missing.toml"),

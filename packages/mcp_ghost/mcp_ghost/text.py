@@ -111,6 +111,11 @@ def dollars(cost: float) -> str:
     return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.2g}" if cost >= 0.0001 else "<$0.0001"
 
 
+def reason(error: Exception) -> str:
+    """Say why a file cannot be used, without the number and the name that Python adds."""
+    return str(getattr(error, "strerror", None) or error)
+
+
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """Such as ``did you mean 'map' or 'maps'?``; empty where nothing known is near."""
     from difflib import get_close_matches  # which --help need not wait for

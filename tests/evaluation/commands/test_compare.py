@@ -57,6 +57,17 @@ def test_what_differs_is_listed_and_nothing_else(tmp_path: Path, capsys: Capture
     assert json.loads((tmp_path / "report" / "comparison.json").read_text())["turn"] == 1
 
 
+def test_without_a_difference_in_the_settings_no_table_is_empty(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    old = evaluation(tmp_path / "old", {"random": OLD})
+    new = evaluation(tmp_path / "new", {"first-exit": NEW})
+    assert main(["compare", str(old), str(new)]) == 0
+    shown = capsys.readouterr().out
+    assert "What differs" not in shown
+    assert "is higher than that of old" in shown
+
+
 def test_variants_are_compared_with_those_of_the_same_name(tmp_path: Path, capsys: Capture) -> None:
     old = evaluation(tmp_path / "old", {"whole": OLD, "bare": NEW})
     new = evaluation(tmp_path / "new", {"bare": NEW, "other": OLD})

@@ -235,6 +235,8 @@ def test_what_is_known_is_shown(program: Program) -> None:
     assert "cave (abababab): 2 episodes" in shown
     assert f"aaaaaa-c1  {TEXT}" in shown
     assert "Room 1 (1): Thing 1" in shown
+    assert ": m, 1 turn, score 1, Turn limit\n" in shown
+    assert ": m, 1 turn, score 1, Interrupted\n" in shown
     wire = program.run("show", "abababab", "--json").stdout
     assert '"story": "cave"' in wire
     assert '"direction": "east"' in wire
@@ -268,6 +270,7 @@ def test_forgetting_wants_to_be_meant(program: Program, workdir: Path) -> None:
         (["show"], 1, "python -m storage rebuild"),
         (["show", "--workdir", "nowhere"], 1, "nowhere/knowledge.db"),
         (["rebuild", "--config", "none.toml"], 2, "none.toml"),
+        (["rebuild", "--workdir", "nowhere"], 1, "no folder nowhere"),
         (["forget"], 2, "--episode"),
         (["dance"], 2, "invalid choice"),
     ],
@@ -278,6 +281,18 @@ def test_mistakes_are_told_with_what_to_do(
     done = program.run(*flags)
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
+    assert not (program.folder / "nowhere").exists()
+
+
+def test_the_bundled_story_is_known_by_the_name_with_which_it_is_played(
+    program: Program, workdir: Path
+) -> None:
+    played = LoggedEpisode(workdir, "cccccc", story="weatherworks", story_sha256="e" * 64)
+    played.add(reflection("cccccc", 1))
+    program.run("rebuild")
+    shown = program.run("show", "bundled").stdout
+    assert "weatherworks (eeeeeeee): 1 episode" in shown
+    assert "cave" not in shown
 
 
 def test_an_unknown_story_or_episode_is_wrong_use(program: Program) -> None:

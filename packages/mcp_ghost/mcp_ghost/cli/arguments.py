@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 # argparse names the type of its sub-commands nowhere in public.
@@ -48,6 +49,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  what argparse takes
         super().__init__(**{"formatter_class": _Lines, "allow_abbrev": False, **options})
+        for kind in (None, str, Path):
+            self.register("type", kind, partial(_not_empty, kind or str))
 
     commands: tuple[str, ...] = ()
     """Those that it does not parse itself."""
@@ -92,6 +95,12 @@ def add_flags(where: argparse._ActionsContainer, described: str, **more: Mapping
         takes = {"metavar": words[-1]} if words != names else {"action": "store_true"}
         options = {**takes, **more.get(names[-1].strip("-").replace("-", "_"), {})}
         where.add_argument(*names, help=meaning, **options)
+
+
+def _not_empty(kind: Callable[[str], object], text: str) -> object:
+    if not text:
+        raise argparse.ArgumentTypeError("the value is empty: is a variable of the shell not set?")
+    return kind(text)
 
 
 class _Trust(argparse.Action):

@@ -62,8 +62,7 @@ def program(
     except KeyboardInterrupt:
         return interruption.caught()
     except BrokenPipeError:
-        # What Python still flushes on its way out must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _end_output()
         return 128 + signal.SIGPIPE
     except Exception as error:  # noqa: BLE001  the edge of the process: a line, no traceback
         wrong_use, failed = errors()
@@ -73,8 +72,18 @@ def program(
         elif isinstance(error, OSError) and error.strerror:
             message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         complain(name, "\n".join([message, *getattr(error, "__notes__", ())]))
+        _end_output()
         return WRONG_USE if isinstance(error, wrong_use) else FAILED
     return code
+
+
+def _end_output() -> None:
+    """Write what is left; what cannot be written, Python must not try to write on its way out."""
+    try:
+        if sys.stdout is not None:  # closed by whoever started us
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(name: str, message: str, kind: str = "error") -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,9 @@ from mcp_ghost.run.settings import Settings
 def parser() -> Parser:
     parser = Parser(prog="program")
     parser.add_argument("--max-turns", type=whole_number())
+    parser.add_argument("--text")
+    parser.add_argument("--name", type=str)
+    parser.add_argument("--file", type=Path)
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("show").add_argument("--turns")
     return parser
@@ -39,6 +43,9 @@ def parser() -> Parser:
         (["show", "more"], "unrecognized arguments: more\n"),
         (["--max-turns", "0"], "must be 1 or more, not '0'"),
         (["show", "-o"], "unrecognized arguments: -o\n"),
+        (["--text", ""], "argument --text: the value is empty: is a variable"),
+        (["--name="], "argument --name: the value is empty: is a variable"),
+        (["--file", ""], "argument --file: the value is empty: is a variable"),
         (["--max=5"], "--max=5 (did you mean '--max-turns'?)"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -113,6 +114,13 @@ def test_a_signal_that_comes_again_later_hurries_it() -> None:
 def test_a_closed_pipe_ends_it_without_a_word() -> None:
     done = ended("print('x' * 100_000)", stdout_closed=True)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a full device")
+def test_output_that_finds_no_room_ends_it_with_a_line() -> None:
+    done = ended("sys.stdout = open('/dev/full', 'w'); print('told')")
+    assert done.returncode == 1
+    assert done.stderr == f"p: error: {os.strerror(errno.ENOSPC)}\n"
 
 
 def ended(work: str, *, stdout_closed: bool = False) -> subprocess.CompletedProcess[str]:
