@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from game_interface.story import BUNDLED_STORY
 from mcp_ghost.text import counted, plain
 from session.game_configuration import GameConfiguration
 from session.game_state import ENDINGS
@@ -115,7 +114,7 @@ class Commands:
 
     def _known(self, story: str | None) -> Iterator[Known]:
         """Yield the stories that ``story`` means; all of them when it is None."""
-        story = BUNDLED_STORY if story == "bundled" else story
+        story = {"bundled": "weatherworks"}.get(story or "", story)
         episodes = self._store.episodes()
         stories = {it.story_sha256: it.story for it in episodes}
         wanted = {

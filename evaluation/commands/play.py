@@ -190,6 +190,8 @@ def _plan(flags: argparse.Namespace) -> Plan:
         config.refuse_missing_models()
         with closing(LLMClient(config=config)):
             pass  # report a key that cannot be sent, or a bad model file, before we begin
+    elif flags.hints:
+        raise ConfigurationError("--hints is for models: add --player model, or --player chat.")
     if config.mcp_enabled:
         from managers.mcp_manager import MCPConfig
 

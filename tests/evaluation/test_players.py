@@ -80,6 +80,7 @@ def test_a_prompt_of_another_player_that_was_edited_is_refused(
     [
         (["--player", "walkthrough"], "--walkthrough FILE"),
         (["--walkthrough", "walk.txt"], "add --player walkthrough"),
+        (["--player", "random", "--hints", "walk.txt"], "add --player model"),
         (["--player", "walkthrough", "--walkthrough", "none.txt"], "cannot be read"),
         (["--player", "random", "--each"], "add --player model"),
         (["--protocol", "tales"], "tales-100"),

@@ -74,9 +74,18 @@ def test_the_log_is_read_as_the_page_says(
 def test_pandas_reads_the_log_as_the_page_says(tmp_path: Path) -> None:
     program = programs_on_the_log(tmp_path)[0]
     called = ("uv", "run", "--no-project", "--with", "pandas", "python", "-c", program)
-    printed = subprocess.run(called, capture_output=True, text=True, check=True, timeout=300).stdout
-    assert "Landing Stage" in printed
-    assert "Reflection" in printed
+
+    def printed() -> str:
+        done = subprocess.run(called, capture_output=True, text=True, check=True, timeout=300)
+        return done.stdout
+
+    said = printed()
+    assert "Landing Stage" in said
+    assert "Reflection" in said
+    (log,) = tmp_path.rglob("events.jsonl")
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    log.write_text("".join(it for it in lines if '"model_call"' not in it), encoding="utf-8")
+    assert "Landing Stage" in printed()
 
 
 def test_the_tables_of_settings_are_up_to_date_and_have_them_all() -> None:

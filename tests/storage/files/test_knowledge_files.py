@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from game_interface.story import BUNDLED_STORY
 from session.knowledge import Edits
 from storage.errors import StorageError
 from storage.files.edits import MOST_BYTES, MOST_CLAIMS
@@ -287,11 +288,11 @@ def test_mistakes_are_told_with_what_to_do(
 def test_the_bundled_story_is_known_by_the_name_with_which_it_is_played(
     program: Program, workdir: Path
 ) -> None:
-    played = LoggedEpisode(workdir, "cccccc", story="weatherworks", story_sha256="e" * 64)
+    played = LoggedEpisode(workdir, "cccccc", story=BUNDLED_STORY, story_sha256="e" * 64)
     played.add(reflection("cccccc", 1))
     program.run("rebuild")
     shown = program.run("show", "bundled").stdout
-    assert "weatherworks (eeeeeeee): 1 episode" in shown
+    assert f"{BUNDLED_STORY} (eeeeeeee): 1 episode" in shown
     assert "cave" not in shown
 
 
