@@ -117,5 +117,7 @@ def _words(locale: Locale) -> list[tuple[str, str]]:
             noun = name.split()[0 if language in _NOUNS_FIRST else -1]  # couronne suédoise
             found += [(name, code), (noun, code)]
         found += [(code.casefold(), code), (get_currency_symbol(code, locale).casefold(), code)]
+    if language != "en":  # where a ton is a metric one
+        found = [it for it in found if it[1] != "mass-ton"]
     words = _NO_WORDS | ({"real", "won", "bit", "bits"} if language == "en" else set())
     return [(word, unit) for word, unit in found if word not in words]
