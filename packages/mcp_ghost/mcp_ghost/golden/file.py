@@ -20,6 +20,7 @@ from mcp_ghost.errors import GoldenError
 from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.results import jsonable
+from mcp_ghost.text import reason
 
 RecordedFrom: TypeAlias = Literal["live provider", "protocol server", "embedded model"]
 _AS_THEY_ARE = ("recorded_at", "recorded_from", "volatile")
@@ -45,7 +46,7 @@ def load_golden(path: str | Path) -> Golden:
     except FileNotFoundError as error:
         raise GoldenError(f"No golden at {path}. Record it with record_golden().") from error
     except (OSError, ValueError) as error:
-        raise GoldenError(f"The golden {path} cannot be read: {error}") from error
+        raise GoldenError(f"The golden {path} cannot be read: {reason(error)}") from error
     if isinstance(content, dict) and "tool_chain" in content:
         content = {"golden_output": content}
     if not isinstance(content, dict) or not isinstance(content.get("golden_output"), dict):
@@ -96,7 +97,7 @@ def save_golden(
     try:
         write_whole(path, text, mode=PRIVATE)
     except OSError as error:
-        raise GoldenError(f"The golden {path} cannot be written: {error}") from error
+        raise GoldenError(f"The golden {path} cannot be written: {reason(error)}") from error
     return golden
 
 

@@ -27,6 +27,7 @@ from mcp_ghost.providers.common import StreamingProvider
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming import EventReader
 from mcp_ghost.providers.transport import Endpoint
+from mcp_ghost.text import reason
 from mcp_ghost.toolsets.server import Leaf, Server
 
 _NOT_STARTED = ServerConfig(command="recorded")
@@ -81,7 +82,7 @@ async def record_golden(
         path.parent.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise GoldenError(f"The golden {path} cannot be written: {error}") from error
+        raise GoldenError(f"The golden {path} cannot be written: {reason(error)}") from error
     form: dict[str, Any] = {}
     if not isinstance(output := arguments.get("output"), Mapping | None):
         from pydantic import TypeAdapter  # few want a form, and pydantic has to be ready for it

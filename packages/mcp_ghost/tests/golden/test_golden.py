@@ -315,3 +315,10 @@ def test_what_is_not_a_golden_is_an_error_with_the_reason(text: str | None, mess
         Path("case.json").write_text(text)
     with pytest.raises(GoldenError, match=message):
         load_golden("case.json")
+
+
+def test_a_folder_is_no_golden_and_named_once() -> None:
+    Path("cases").mkdir()
+    with pytest.raises(GoldenError) as refused:
+        load_golden("cases")
+    assert str(refused.value) == "The golden cases cannot be read: Is a directory"
