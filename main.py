@@ -111,6 +111,7 @@ def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
     """The settings, and the name of the episode to go on with."""
     from game_interface import check_story
     from mcp_ghost.env_file import load_env_file
+    from players import player_without_model
     from session.game_configuration import GameConfiguration
     from session.playing import USES_MODEL
     from terminal.resume import find_episode
@@ -118,6 +119,8 @@ def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
     config = GameConfiguration.at_hand(flags.config, **flags.settings()).ask_about_servers()
     if config.player_name in USES_MODEL:
         config.refuse_missing_models()
+    elif not (flags.resume or flags.fork):  # where the episode says who plays
+        player_without_model(config)  # which says what it lacks
     load_env_file()  # tracing and tool servers read the environment, not our settings
     wanted = flags.resume or (flags.fork and flags.fork[0])
     if wanted is None:

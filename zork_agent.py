@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from managers.answer import AgentResponse, answer_format, plan_in, read_answer
+from managers.answer import AgentResponse, UnplayableError, answer_format, plan_in, read_answer
 from managers.tools.events import ToolEvents
 from managers.tools.session import ToolSession
 from mcp_ghost.errors import LLMError, LLMStatusError, is_out_of_credit
@@ -261,18 +261,19 @@ class _Deliberation:
             tools=lambda: names_of(self._tools.schemas),
             observer=observer,
         )
-        why = str(result.end)
+        why, unplayable = str(result.end), False
         if result.end is LoopEnd.ANSWER:
             try:
                 return self._decision(result.response)
             except ValueError as error:
                 why = f"an answer that is not a decision ({error})"
+                unplayable = isinstance(error, UnplayableError)
                 messages.append(assistant_message(result.response))
         elif result.end is LoopEnd.EMPTY_REPLY:
             self._events.reply_was_empty(result.response)
         was_asked_twice = result.end is LoopEnd.EMPTY_REPLY and result.response.calls > 1
         if self._schema_was_enforced or was_asked_twice:
-            return self._fall_back(why, result.response)
+            return self._fall_back(why, result.response, unplayable=unplayable)
         return await self._force_final(messages, why)
 
     async def _force_final(self, messages: list[Message], why: str) -> Decision:
@@ -287,7 +288,8 @@ class _Deliberation:
         try:
             return self._decision(response)
         except ValueError as error:
-            return self._fall_back(f"an answer that is not a decision ({error})", response)
+            why = f"an answer that is not a decision ({error})"
+            return self._fall_back(why, response, unplayable=isinstance(error, UnplayableError))
 
     async def _ask(self, messages: list[Message], tools: list[ToolSchema]) -> LLMResponse:
         """The reply with ``tools`` on offer; without any, the form of a decision is enforced."""
@@ -350,7 +352,12 @@ class _Deliberation:
         )
 
     def _fall_back(
-        self, failure: str, response: LLMResponse | None = None, *, incurable: bool = False
+        self,
+        failure: str,
+        response: LLMResponse | None = None,
+        *,
+        incurable: bool = False,
+        unplayable: bool = False,
     ) -> Decision:
         raw = (response.content or "") if response else ""
         reasoning = f"No usable answer: {failure}"
@@ -363,6 +370,7 @@ class _Deliberation:
             failure=failure,
             answered=response is not None,
             incurable=incurable,
+            unplayable=unplayable,
         )
 
     def _log_refusal(self, decision: Decision, reason: str) -> None:

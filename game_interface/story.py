@@ -124,7 +124,7 @@ def find_story(
     if str(story) in known_games() and story != "zork1":  # a file of that name is ./NAME
         return load_story(game_file(str(story), story_folders(cache_dir)), name=str(story))
     if story != "zork1":
-        return load_story(Path(story).expanduser())
+        return load_story(Path(story))
     try:
         path = _zork1_path(cache_dir, download_url, on_notice, on_progress)
         return load_story(path, name="zork1")
@@ -141,12 +141,14 @@ def load_story(path: Path, *, name: str | None = None, address: str = "") -> Sto
     Raises: StoryNotFoundError, StoryFormatError.
     """
     try:
+        path = path.expanduser()
         program = open_story_file(_read(path))
         image = None if program.is_glulx else _image(program.data)
-    except OSError as error:
+    except (OSError, ValueError, RuntimeError) as error:  # the latter two: no path can be like this
+        why = error.strerror if isinstance(error, OSError) else error
         meant = did_you_mean(str(path), ["zork1", "bundled", *known_games()])
         raise StoryNotFoundError(
-            f"there is no story file at {one_line(path, _SHOWN)} ({error.strerror}); "
+            f"there is no story file at {one_line(path, _SHOWN)} ({why}); "
             f"{_WHAT_TO_GIVE}" + (f" ({meant})" if meant else "")
         ) from error
     except StoryFormatError as error:

@@ -18,6 +18,10 @@ PLAN_CHARACTERS = 600
 """Of a plan, which every later prompt repeats."""
 
 
+class UnplayableError(ValueError):
+    """Raised when an answer is a command that no game may be given, or not here."""
+
+
 class AgentResponse(BaseModel):
     """What the model answers with."""
 
@@ -52,7 +56,8 @@ def read_answer(content: str, waits_for: "Waits | None" = "line") -> tuple[Agent
     """Return the answer in ``content``, and its command made ready for what the game waits for.
 
     Raises:
-        ValueError: It is not an AgentResponse, or its action is not a valid command.
+        ValueError: It is not an AgentResponse.
+        UnplayableError: Its action is not a valid command.
     """
     found = extract_json(content)
     if found is None:
@@ -66,7 +71,7 @@ def read_answer(content: str, waits_for: "Waits | None" = "line") -> tuple[Agent
             return answer, validate_command(answer.action, waits_for)
         return answer, validate_command(_tidy(answer.action), waits_for)
     except InvalidCommandError as error:
-        raise ValueError(f"action: {error}") from error
+        raise UnplayableError(f"action: {error}") from error
 
 
 def plan_in(said: str | None) -> str | None:

@@ -53,7 +53,7 @@ class Endings(NamedTuple):
             return None
         tries_left = self.config.max_failed_turns - self.state.failed_turns
         if failed.incurable or not has_answered or tries_left <= 0:
-            return EndReason.LLM_UNAVAILABLE
+            return EndReason.STALLED if failed.unplayable else EndReason.LLM_UNAVAILABLE
         return self.limit_reached()
 
     @property

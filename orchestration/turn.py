@@ -78,6 +78,7 @@ class TurnPlayer:
                 response = self.game.step(decision.action)
             except InvalidCommandError as error:
                 failure = f"The command '{decision.action}' cannot be played: {error}"
+                decision = replace(decision, unplayable=True)
             except EngineStoppedError as error:
                 failure, of_the_game = str(error), True
             except (EngineError, StoryFormatError) as error:
@@ -111,6 +112,7 @@ class TurnPlayer:
             proposed=decision.proposed,
             incurable=decision.incurable,
             of_the_game=of_the_game,
+            unplayable=decision.unplayable,
             tools=decision.tools,
             usage=decision.usage,
             seconds=_since(started),

@@ -19,7 +19,8 @@ from orchestration.mind import Mind
 from orchestration.parts import config_for_player
 from orchestration.tool_environment import environment_of, new_mcp_manager, take_back_notes
 from orchestration.turn import TurnPlayer, log_turn, observation_of, return_to, snapshot_of
-from players import player_without_mind
+from players import player_without_model
+from players.chat import ChatPlayer
 from players.model import ModelPlayer
 from prompts import prompt_digests
 from session.events import event_context, log_event, log_progress
@@ -307,7 +308,9 @@ class ZorkOrchestratorV2:
         )
 
     def _choose_player(self, game: Game) -> Player:
-        if player := player_without_mind(self.config, self.client, game.seed):
+        if self.config.player_name == "chat":
+            return ChatPlayer(self.config, self.client)
+        if player := player_without_model(self.config, game.seed):
             return player
         mind = self.mind
         context = ContextManager(mind.config, mind.transcript, mind.managers)

@@ -8,26 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from llm_client import LLMClient
     from players.player import Player
     from session.game_configuration import GameConfiguration
 
 PLAYERS = ("model", "chat", "random", "walkthrough", "first-exit")
 
 
-def player_without_mind(
-    config: GameConfiguration, client: LLMClient, game_seed: int
-) -> Player | None:
-    """Make the configured player; None where that is `model`, who needs more than this.
+def player_without_model(config: GameConfiguration, game_seed: int = 0) -> Player | None:
+    """Make the configured player; None where that is one who asks a model.
 
     Raises:
         ConfigurationError: It lacks something.
     """
     match config.player_name:
-        case "chat":
-            from players.chat import ChatPlayer
-
-            return ChatPlayer(config, client)
         case "random":
             from players.random_commands import RandomPlayer
 
@@ -47,5 +40,5 @@ def player_without_mind(
                 "The player 'mcp' is a client of the game server: start that with "
                 "`uv run python -m game_server`, or choose another player."
             )
-        case "model":
+        case "model" | "chat":
             return None

@@ -80,7 +80,10 @@ class ChatPlayer(Player):
             command = validate_command(said, facts.waits_for)
             return Decision(command, "", proposed=said, usage=usage)
         except InvalidCommandError as error:
-            return Decision(said, "", proposed=said, failure=f"{error}.", usage=usage)
+            failure = f"{error}."
+            return Decision(
+                said, "", proposed=said, failure=failure, unplayable=bool(said), usage=usage
+            )
 
     def _messages(self, state: GameState) -> list[Message]:
         most = 2 * (self._turns_shown or len(self._said)) + 1

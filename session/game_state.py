@@ -207,6 +207,8 @@ class Decision:
     """Whether the model gave an answer, usable or not."""
     incurable: bool = False
     """Whether to ask again cannot help."""
+    unplayable: bool = False
+    """Whether the answer is a command, but not one that the game may be given now."""
     tools: tuple[ToolUse, ...] = ()
     iterations: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -296,6 +298,8 @@ class FailedTurn(Value):
     """Whether asking again cannot help, for example with a wrong key."""
     of_the_game: bool = False
     """Whether it was the game that failed, at the model's command."""
+    unplayable: bool = False
+    """Whether the model answered with a command, but not one that the game may be given now."""
     tools: tuple[ToolUse, ...] = ()
     usage: Usage = Usage()
     seconds: float

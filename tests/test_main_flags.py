@@ -167,6 +167,19 @@ def test_a_story_that_does_not_exist_leaves_nothing_behind(program: Program) -> 
     assert not (program.folder / "game_files").exists()
 
 
+def test_a_walkthrough_without_commands_leaves_nothing_behind(program: Program) -> None:
+    result = program.run("--player", "walkthrough", "--story", "bundled")
+    assert result.returncode == 2
+    assert "needs its commands" in result.stderr
+    assert not (program.folder / "game_files").exists()
+
+
+def test_a_player_that_calls_no_tools_says_so(program: Program) -> None:
+    flags = ("--player", "first-exit", "--story", "bundled", "--mcp", "--max-turns", "1")
+    program.serve_tools()
+    assert "none: this player calls no tools" in program.run(*flags).stdout
+
+
 def test_another_player_is_chosen_by_a_flag_and_stays_with_its_episode(program: Program) -> None:
     played = program.run("--story", "bundled", "--player", "random", "--max-turns", "2")
     assert played.returncode == 0

@@ -76,6 +76,7 @@ def show_header(screen: Screen, so_far: StorySoFar) -> None:
         return
     base_url = (resumed and resumed.base_url) or start.base_url
     model = (resumed and resumed.model) or start.model
+    without = "none" if start.player == "model" else "none: this player calls no tools"
     screen.heading(f"ZorkGPT {start.version}".strip(), style="bold cyan")
     screen.facts(
         [
@@ -83,7 +84,7 @@ def show_header(screen: Screen, so_far: StorySoFar) -> None:
             ("unknown", ", ".join(start.unknown)),
             ("model", f"{model} {where(base_url)}" if base_url else model),
             ("player", "" if start.player == "model" else start.player),
-            ("tools", f"MCP server {start.mcp}" if start.mcp else "none"),
+            ("tools", f"MCP server {start.mcp}" if start.mcp else without),
         ],
         to_copy=[("log", str(so_far.folder / LOG_FILE))],
     )

@@ -9,6 +9,7 @@ import pytest
 from game_interface import open_game, validate_command
 from game_interface.command_guard import KEY_NAMES
 from game_interface.errors import InvalidCommandError
+from mcp_ghost.testing import content_reply
 from tests.support.episodes import answer, played
 from tests.support.games import started, written
 from tests.support.tiny_story import READ_KEY, build, endlessly, say
@@ -120,14 +121,25 @@ def test_the_model_is_told_of_keys_and_only_then(tmp_path: Path) -> None:
 
 def test_the_plain_model_is_told_of_keys_too(tmp_path: Path) -> None:
     story = written(tmp_path, build(version=5, code=LATER), "title.z5")
-    from mcp_ghost.testing import content_reply
-
     script = [content_reply("space"), content_reply("look")]
     episode = played(
         tmp_path, script, story=str(story), max_turns_per_episode=2, player_name="chat"
     )
     assert episode.given == ["space", "look"]
     assert "waits for a key" in str(episode.requests[0].messages[-1]["content"])
+
+
+@pytest.mark.parametrize("player", ["model", "chat"])
+def test_a_model_that_never_gives_a_key_is_told_of_it_and_ends_as_stalled(
+    tmp_path: Path, player: str
+) -> None:
+    story = written(tmp_path, build(version=5, code=LATER), "title.z5")
+    reply = answer("open the door") if player == "model" else content_reply("open the door")
+    episode = played(tmp_path, [reply] * 3, story=str(story), player_name=player)
+    assert (episode.end["reason"], episode.end["turns"]) == ("stalled", 0)
+    told = str(episode.requests[-1].messages[-1]["content"])
+    assert "Your latest answer was not played: " in told
+    assert "answer with space, enter" in told
 
 
 @pytest.mark.parametrize("player", ["random", "first-exit"])

@@ -146,7 +146,9 @@ def test_what_is_no_state_of_this_game_is_refused_and_changes_nothing(
     other_story.reset(seed=SEED)
     other_level = TextGame("bundled", level="text")
     other_level.reset(seed=SEED)
-    for wrong, why in (
+    refused: list[tuple[Any, str]] = [
+        (None, "not a state"),
+        ("a text", "not a state"),
         (b"", "not a state"),
         (b"zorkgpt-state 0\n" + body, "not a state of this version"),
         (state[:-20], "damaged"),
@@ -156,7 +158,8 @@ def test_what_is_no_state_of_this_game_is_refused_and_changes_nothing(
         (kind + b"\n" + zlib.compress(b"[" * 10**6), "damaged"),
         (other_story.get_state(), "of another story"),
         (other_level.get_state(), "at the level text, and this one is played at facts.exits"),
-    ):
+    ]
+    for wrong, why in refused:
         with pytest.raises(SnapshotError, match=why):
             env.set_state(wrong)
         assert env.get_state() == state

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from game_interface import open_game
-from game_interface.errors import StoryFormatError
+from game_interface.errors import StoryFormatError, StoryNotFoundError
 from game_interface.story import load_story
 from stories.container import open_story_file
 from tests.support.games import written
@@ -73,9 +73,10 @@ def test_what_cannot_be_played_is_named_in_one_line_with_its_path(
     assert "\n" not in str(raised.value)
 
 
-def test_a_path_without_end_is_refused_in_one_short_line() -> None:
-    with pytest.raises(Exception, match="there is no story file") as raised:
-        open_game("x" * 5000)
+@pytest.mark.parametrize("name", ["x" * 5000, "zork1\0", "\ud800", "~nobody.here/zork1.z5"])
+def test_what_can_be_no_path_is_refused_in_one_short_line(name: str) -> None:
+    with pytest.raises(StoryNotFoundError, match="there is no story file") as raised:
+        open_game(name)
     assert len(str(raised.value)) < 500
 
 
