@@ -48,7 +48,8 @@ def run(folder: Path, *command: str, **env: str) -> subprocess.CompletedProcess[
 
 def test_no_page_is_too_long_and_every_one_is_linked() -> None:
     readme, *pages = ghost_example.PAGES
-    assert [it.name for it in ghost_example.PAGES if it.read_text().count("\n") >= 170] == []
+    long = [it.name for it in ghost_example.PAGES if it.read_text().count("\n") >= 150]
+    assert long == ["cookbook.md"]  # ten programs, each short
     assert [it.name for it in pages if f"(docs/{it.name})" not in readme.read_text()] == []
 
 
