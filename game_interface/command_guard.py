@@ -16,15 +16,17 @@ KEY_NAMES = ("space", "enter", "escape", "up", "down", "left", "right", "delete"
 KEYS_TO_GIVE = f"{', '.join(KEY_NAMES)}, or one character"
 """How it is said which keys there are."""
 
-_INTERPRETER_VERBS = re.findall(
-    r"\w+", "save restore restart quit q die script unscript noscript transcript verify undo"
-)
+_READ = 6  # letters of a word in version 3; what is refused there does no harm elsewhere
+_INTERPRETER_VERBS = [
+    verb[:_READ]
+    for verb in re.findall(
+        r"\w+", "save restore restart quit q die script unscript noscript transcript verify undo"
+    )
+]
 # What parsers skip before a verb, and "oops", which puts the next word into the last command.
 _FILLERS = re.findall(
     r"\w+", "a an the and of then all one but except yes no y here is are to please oops o"
 )
-_READ = 6  # letters of a word in version 3; what is refused there does no harm elsewhere
-_CUT_VERBS = frozenset(verb[:_READ] for verb in _INTERPRETER_VERBS if len(verb) >= _READ)
 # These are not nouns, and need no object: at the end of a part they are dangerous behind any word,
 # for release 88 of Zork I takes some ordinary words ("float", "fry") for fillers.
 _NEVER_LAST = frozenset(("save", "restore", "restor", "restart", "restar", "quit", "q"))
@@ -81,5 +83,5 @@ def _refuse_interpreter_verb(part: str) -> None:
         raise InvalidCommandError(f"{verb!r} is for debugging the game, not for playing it")
     if words and words[-1] in _NEVER_LAST:
         verb = words[-1]
-    if verb in _INTERPRETER_VERBS or verb[:_READ] in _CUT_VERBS:
+    if verb[:_READ] in _INTERPRETER_VERBS:
         raise InvalidCommandError(f"{verb!r} is a command to the interpreter, not to the game")

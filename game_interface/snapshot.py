@@ -76,17 +76,13 @@ def earlier_memory(data: bytes, image: StoryImage) -> bytes | None:
     return image.difference(body[4 + int.from_bytes(body[:4], "big") :][: image.dynamic_size])
 
 
-def bytes_of(data: object) -> bytes:
-    """Return what may be a saved moment; of anything but bytes, none."""
-    return bytes(data) if isinstance(data, bytes | bytearray | memoryview) else b""
-
-
 def decode(data: bytes, story: str, engine: EngineName) -> Snapshot:
     """Return the snapshot in these bytes, if it is one of this story and this engine.
 
     Raises: SnapshotError that says in one short line what is wrong.
     """
-    kind, _, remainder = bytes_of(data).partition(b"\n")
+    data = data if isinstance(data, bytes | bytearray) else b""  # whatever else is no snapshot
+    kind, _, remainder = data.partition(b"\n")
     if kind == _EARLIER_FORMAT:
         raise SnapshotError(
             "the game was played by an engine of an earlier version of this program: the episode "

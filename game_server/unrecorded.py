@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from game_interface import open_game
 from game_interface.errors import SnapshotError
-from game_interface.snapshot import bytes_of
 from game_server.reply import GuestReply, RefusedError, reply_of, words_of
 from orchestration.boundary import Boundary
 from orchestration.endings import Endings
@@ -184,7 +183,8 @@ class _SavedGame(BaseModel):
 
 def _unpacked(data: bytes) -> tuple[_SavedGame, bytes]:
     """Read a saved game and the engine's state from bytes that may come from anywhere."""
-    kind, _, compressed = bytes_of(data).partition(b"\n")
+    data = data if isinstance(data, bytes | bytearray) else b""  # whatever else is no state
+    kind, _, compressed = data.partition(b"\n")
     if kind != _FORMAT:
         raise SnapshotError("this is not a state of this version of the environment")
     unpacker = zlib.decompressobj()

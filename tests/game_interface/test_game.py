@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import game_interface
-from game_interface import open_game, validate_command
+from game_interface import open_game
 from game_interface.engines.engine import EngineName
 from game_interface.errors import GameError, GameOverError, InvalidCommandError
 from stories.memory import StoryImage
@@ -195,14 +194,6 @@ def test_two_games_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
         other.step("wait")
 
         assert (one.facts().moves, other.facts().moves) == (3, 1)
-
-
-def test_every_public_name_can_be_imported_and_no_other() -> None:
-    for name in game_interface.__all__:
-        assert getattr(game_interface, name)
-    assert game_interface.validate_command is validate_command
-    with pytest.raises(AttributeError, match="has no attribute 'open_gate'"):
-        _ = game_interface.open_gate
 
 
 def test_importing_the_package_loads_no_engine_and_no_pydantic() -> None:
