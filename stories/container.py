@@ -13,20 +13,21 @@ MAX_STORY_BYTES: Final = 2**25
 """Some stories carry pictures and sounds; a wrong file may be of any size."""
 _GLULX: Final = b"Glul"
 _OTHERS: Final = (
-    (b"<B?\xc9j\x87\xc2\xcf", "an ADRIFT game, which needs an interpreter for ADRIFT"),
-    (b"TADS2 bin", "a TADS 2 game, which needs an interpreter for TADS"),
-    (b"T3-image", "a TADS 3 game, which needs an interpreter for TADS"),
-    (b"PK\x03\x04", "a ZIP archive: unpack it, and give the story file in it"),
-    (b"\x1f\x8b", "an archive (gzip): unpack it, and give the story file in it"),
-    (b"7z\xbc\xaf\x27\x1c", "an archive (7-Zip): unpack it, and give the story file in it"),
-    (b"Rar!", "an archive (RAR): unpack it, and give the story file in it"),
-    (b"BZh", "an archive (bzip2): unpack it, and give the story file in it"),
-    (b"\xfd7zXZ", "an archive (xz): unpack it, and give the story file in it"),
-    (b"<", "a page of HTML or XML: download the story file itself"),
-    (b"MZ", "a program for DOS or Windows"),
-    (b"version https://git-lfs", "a pointer to a large file in Git LFS, not the file"),
+    (0, b"<B?\xc9j\x87\xc2\xcf", "an ADRIFT game, which needs an interpreter for ADRIFT"),
+    (0, b"TADS2 bin", "a TADS 2 game, which needs an interpreter for TADS"),
+    (0, b"T3-image", "a TADS 3 game, which needs an interpreter for TADS"),
+    (0, b"PK\x03\x04", "a ZIP archive: unpack it, and give the story file in it"),
+    (0, b"\x1f\x8b", "an archive (gzip): unpack it, and give the story file in it"),
+    (0, b"7z\xbc\xaf\x27\x1c", "an archive (7-Zip): unpack it, and give the story file in it"),
+    (0, b"Rar!", "an archive (RAR): unpack it, and give the story file in it"),
+    (0, b"BZh", "an archive (bzip2): unpack it, and give the story file in it"),
+    (0, b"\xfd7zXZ", "an archive (xz): unpack it, and give the story file in it"),
+    (0, b"<", "a page of HTML or XML: download the story file itself"),
+    (0, b"MZ", "a program for DOS or Windows"),
+    (0, b"version https://git-lfs", "a pointer to a large file in Git LFS, not the file"),
+    (257, b"ustar", "an archive (tar): unpack it, and give the story file in it"),
 )
-_TAR: Final = (257, b"ustar", "an archive (tar): unpack it, and give the story file in it")
+"""Where a mark stands in a file, the mark, and what it says that the file is."""
 _HUGO: Final = (3, 11)
 """Where a Hugo game has the date of its compilation, as MM-DD-YY."""
 _MOST_CHUNKS: Final = 10_000
@@ -62,12 +63,9 @@ def open_story_file(file: bytes) -> Program:
 def _what(file: bytes) -> str:
     if not file:
         return "empty"
-    for start, name in _OTHERS:
-        if file.startswith(start):
+    for at, mark, name in _OTHERS:
+        if file.startswith(mark, at):
             return name
-    at, mark, name = _TAR
-    if file[at : at + len(mark)] == mark:
-        return name
     date = file[slice(*_HUGO)]
     if len(date) == 8 and date[2:3] == date[5:6] == b"-" and date.replace(b"-", b"").isdigit():
         return "a Hugo game, which needs an interpreter for Hugo"

@@ -142,11 +142,6 @@ class StoryImage:
             )
         return self._texts[packed]
 
-    @cached_property
-    def dictionary(self) -> frozenset[str]:
-        """The words that the game's parser knows, cut to its word length (13.2)."""
-        return frozenset(self.dictionary_entries.values())
-
     @property
     def word_length(self) -> int:
         """The letters of a word that the game's parser looks at (13.3, 13.4)."""
@@ -154,7 +149,7 @@ class StoryImage:
 
     @cached_property
     def dictionary_entries(self) -> dict[int, str]:
-        """Address -> word."""
+        """Address -> word that the game's parser knows, cut to its word length (13.2)."""
         first, length, count = self._dictionary_table
         entries = (first + length * number for number in range(count))
         return {at: self._decoder.decode(at, self._word_bytes // 2) for at in entries}
@@ -251,9 +246,7 @@ class MachineMemory:
         if attribute is None:
             return False
         place = self.image.entry(number) + attribute // 8
-        return bool(self._dynamic[place : place + 1]) and bool(
-            self._dynamic[place] & 0x80 >> attribute % 8
-        )
+        return any(byte & 0x80 >> attribute % 8 for byte in self._dynamic[place : place + 1])
 
     def property_data(self, number: int, prop: int) -> bytes:
         """Return the object's own data of a property, or b"" when it has none."""

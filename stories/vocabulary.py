@@ -31,12 +31,10 @@ _INFORM_VERB = 0x01
 _COMPILER = 0x3C
 """Where Inform writes its version as text."""
 _INFORM_VERSIONS = b"56"
-_COMPASS = frozenset(
-    re.findall(
-        "[a-z]+",
-        "n s e w ne nw se sw u d up down in out "
-        "north south east west northeast northwest southeast southwest",
-    )
+_COMPASS = re.findall(
+    r"\w+",
+    "n s e w ne nw se sw u d up down in out "
+    "north south east west northeast northwest southeast southwest",
 )
 _INFORM_NAME = 1
 _LONGEST = 100
@@ -65,7 +63,8 @@ class Vocabulary:
             begins = flags & _VERB_OR_DIRECTION and not flags & _NOUN
             if flags & _INFORM_VERB or word in _COMPASS if is_inform else begins:
                 starts.add(word)
-        return cls(image.dictionary, image.word_length, image.has_own_alphabet, frozenset(starts))
+        words = frozenset(image.dictionary_entries.values())
+        return cls(words, image.word_length, image.has_own_alphabet, frozenset(starts))
 
     @classmethod
     def unknown(cls) -> Self:
