@@ -16,8 +16,6 @@ from stories.errors import StoryFormatError
 from stories.text import TextDecoder
 
 VERSIONS = (1, 2, 3, 4, 5, 7, 8)
-DEEPEST = 100
-"""Of things in things; a damaged tree may be a ring."""
 _OF_THE_SOURCE = re.compile(r"\(\w+\)")
 _HEADER_BYTES = 64
 
@@ -222,6 +220,13 @@ class MachineMemory:
         """Return the object that holds this one, or 0."""
         return self._parents[number - 1] if self.exists(number) else 0
 
+    def holders(self, number: int) -> list[int]:
+        """List what an object is in, from the inside out; nothing where the tree is damaged."""
+        found: list[int] = []
+        while (number := self.parent(number)) and number not in found:
+            found.append(number)
+        return [] if number else found
+
     @cached_property
     def _parents(self) -> list[int]:
         """Of all objects: whoever asks for one asks for many."""
@@ -250,14 +255,8 @@ class MachineMemory:
 
     def property_data(self, number: int, prop: int) -> bytes:
         """Return the object's own data of a property, or b"" when it has none."""
-        return self.area(*self.property_span(number, prop))
-
-    def property_span(self, number: int, prop: int) -> tuple[int, int]:
-        """Start and end of the object's own data of a property; empty when it has none (12.4)."""
-        for current, start, end in self.properties(number):
-            if current <= prop:  # they stand in falling order
-                return (start, end) if current == prop else (0, 0)
-        return 0, 0
+        found = (self.area(*place) for it, *place in self.properties(number) if it == prop)
+        return next(found, b"")
 
     def properties(self, number: int) -> Iterator[tuple[int, int, int]]:
         """Yield the object's own properties: number, start and end of the data (12.4)."""

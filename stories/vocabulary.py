@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from stories.memory import DEEPEST, MachineMemory, StoryImage
+from stories.memory import MachineMemory, StoryImage
 from stories.profile import Profile
 
 _PLAIN = re.compile("[a-z]+")
@@ -136,16 +136,11 @@ class AbsentWords:
             return False
         if thing in here or thing in self._rooms:
             return False
-        holder = memory.parent(thing)
-        if not holder:
-            return True  # it is nowhere
-        for _ in range(DEEPEST):
-            if holder in here or not holder:
-                return False  # here; or in something like the holder of what is everywhere
-            if holder in self._rooms:
-                return True
-            holder = memory.parent(holder)
-        return False
+        for holder in memory.holders(thing):
+            if holder in here or holder in self._rooms:
+                return holder not in here
+        # It is nowhere, or in something like the holder of what is everywhere.
+        return not memory.parent(thing)
 
     @cached_property
     def _rooms(self) -> frozenset[int]:

@@ -124,7 +124,7 @@ class FactsReader:
         dark = test is not None and memory.global_value(test.index) == test.value
         score = self._score(memory, ending)
         inventory = None  # of a player that was guessed unknown, unless it is in the room
-        is_certain = not self._is_guess or (player and room in _holders(memory, player))
+        is_certain = not self._is_guess or (player and room in memory.holders(player))
         if player and is_certain and not self._profile.lists_more:
             things = tuple(self._contents(memory, player))
             inventory = things if all(thing.name for thing in things) else None
@@ -226,17 +226,9 @@ def _value(memory: MachineMemory, index: int | None) -> int | None:
     return None if index is None else memory.global_value(index)
 
 
-def _holders(memory: MachineMemory, number: int) -> list[int]:
-    """List what an object is in, from the inside out; nothing where that goes round in circles."""
-    found: list[int] = []
-    while (number := memory.parent(number)) and number not in found:
-        found.append(number)
-    return [] if number else found
-
-
 def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
     """Find the outermost holder of an object within `outside`; 0 for an object in nothing."""
-    inside = takewhile(lambda it: it != outside, _holders(memory, number))
+    inside = takewhile(lambda it: it != outside, memory.holders(number))
     return next(iter([*inside][-1:]), 0)
 
 

@@ -161,8 +161,9 @@ def _property_areas(image: StoryImage, debug: DebugInfo) -> Iterator[Area]:
     """Where the properties lie that make up the state of the world, with gaps between them."""
     memory = MachineMemory(image, image.data[: image.dynamic_size])
     clock = debug.number("property", CLOCK)
-    clocks = (memory.property_span(n, clock) for n in range(1, image.object_count + 1))
-    holes = sorted((*(it for it in clocks if it[1]), *_library_notes(image, debug)))
+    numbers = range(1, image.object_count + 1)
+    clocks = ((a, z) for n in numbers for it, a, z in memory.properties(n) if it == clock)
+    holes = sorted((*clocks, *_library_notes(image, debug)))
     for section in ("common properties", "individual properties"):
         start, end = debug.section(section)
         for hole_start, hole_end in holes:
