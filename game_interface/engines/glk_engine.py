@@ -24,6 +24,7 @@ from game_interface.engines.remglk import (
     Update,
     above,
     input_event,
+    last_above,
     no_file_event,
     understood,
 )
@@ -182,7 +183,9 @@ class GlkEngine:
             raise EngineError("the story waits for nothing that it can be given")
         packed = state.packed()
         self._latest = packed, state
-        return self._shown(state, packed, text, before.above, ended=update.ended)
+        reply = self._shown(state, packed, text, before.above, ended=update.ended)
+        upper = last_above(update, before.above.status) if update.ended else ""
+        return reply if upper in ("", before.above.upper) else replace(reply, upper=upper)
 
     def _shown(
         self, state: _State, packed: bytes, text: str, before: Above, *, ended: bool = False

@@ -7,7 +7,7 @@ of early versions and 4 for its own messages. Their numbers depend on the clock.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from game_interface.errors import EngineError
@@ -29,6 +29,8 @@ class Update(NamedTuple):
 
     generation: int
     text: str
+    drawn: Mapping[int, str]
+    """Rows of a window above the story's that have changed, by their numbers."""
     echo: str | None
     """The command, as the interpreter repeats it; None where it does not."""
     was_cleared: bool
@@ -87,6 +89,7 @@ def understood(output: bytes, rocks: Mapping[int, int]) -> Update:
 def _read(document: Mapping[str, Any], rocks: dict[int, int]) -> Update:
     rocks.update((it["id"], it["rock"]) for it in document.get("windows", ()))
     text, messages, echo, was_cleared = "", "", None, False
+    drawn: dict[int, str] = {}
     for content in document.get("content", ()):
         printed = ""
         for number, paragraph in enumerate(content.get("text", ())):
@@ -95,6 +98,8 @@ def _read(document: Mapping[str, Any], rocks: dict[int, int]) -> Update:
                 echo = spans.pop(0)["text"]
             printed += "" if paragraph.get("append") else "\n"
             printed += "".join(span["text"] for span in spans)
+        for line in content.get("lines", ()):
+            drawn[line["line"]] = "".join(span["text"] for span in line.get("content", ())).rstrip()
         if rocks.get(content["id"]) == _MESSAGES:
             messages += printed
         else:
@@ -107,6 +112,7 @@ def _read(document: Mapping[str, Any], rocks: dict[int, int]) -> Update:
     return Update(
         generation=int(document["gen"]),
         text=text.encode("utf-8", "replace").decode(),  # a story can print half a character
+        drawn=drawn,
         echo=echo,
         was_cleared=was_cleared,
         messages=messages.strip(),
@@ -141,8 +147,18 @@ def above(library: Mapping[str, Any], before: tuple[str, ...], waits_for: Waits 
             status += kept
             rows = rows[len(kept) :]
         more += rows
-    margin = min((len(row) - len(row.lstrip()) for row in more if row), default=0)
-    return Above(tuple(status), "\n".join(row[margin:] for row in more).strip("\n"))
+    return Above(tuple(status), _block(more))
+
+
+def last_above(update: Update, before: tuple[str, ...]) -> str:
+    """Return what was shown above the last words of a story, which leaves no state behind."""
+    first = max(1, len(before))
+    return _block([row for at, row in sorted(update.drawn.items()) if at >= first])
+
+
+def _block(rows: Sequence[str]) -> str:
+    margin = min((len(row) - len(row.lstrip()) for row in rows if row), default=0)
+    return "\n".join(row[margin:] for row in rows).strip("\n")
 
 
 def _steady(row: str) -> str:

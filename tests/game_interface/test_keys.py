@@ -162,3 +162,25 @@ def test_repeating_a_command_is_not_being_stuck(tmp_path: Path) -> None:
         tmp_path, lambda _: answer("wait"), max_turns_one_answer=3, max_turns_per_episode=8
     )
     assert episode.end["reason"] == "max_turns"
+
+
+SPLIT, UPPER, LOWER = b"\xea\x7f\x06", b"\xeb\x7f\x01", b"\xeb\x7f\x00"
+"""The window above gets six rows; what follows is printed there, or below."""
+QUOTED = SPLIT + UPPER + b"\xef\x5f\x03\x05" + say("Be not afraid") + LOWER
+QUIT = b"\xba"
+
+
+@pytest.mark.parametrize(
+    ("code", "first", "last"),
+    [
+        (READ_KEY + QUOTED + say("The end") + QUIT, "", "Be not afraid\n\nThe end"),
+        (QUOTED + say("Hello") + READ_KEY + say("Bye") + QUIT, "Be not afraid\n\nHello", "Bye"),
+    ],
+    ids=["with the last words", "before"],
+)
+def test_a_quotation_is_told_once_also_where_the_story_ends_with_it(
+    tmp_path: Path, code: bytes, first: str, last: str
+) -> None:
+    with open_game(written(tmp_path, build(version=5, code=code), "quoting.z5")) as game:
+        assert (game.start(), game.step("space")) == (first, last)
+        assert game.is_over
