@@ -75,6 +75,11 @@ _WANTS = {
     ),
 }
 """What some models want of a request, and no field says."""
+_LEFT_OUT = {
+    "images": (_IMAGE_REFUSALS, _OF_IMAGES, "without images"),
+    "reasoning": (_REFUSALS, _OF_STATE, "without the reasoning of earlier replies"),
+}
+"""What messages can do without: the statuses and words of its refusals, and how it goes on."""
 _HUNG_UP = "without sending a response"
 _MENTIONS = {
     # DeepSeek and Groq know no schemas; Groq: "json mode cannot be combined with tool/function
@@ -308,6 +313,18 @@ class Accepted:
                 learned[path] = f"without {name}"
         return {path: how for path, how in learned.items() if how}
 
+    def leave_out(self, error: LLMStatusError, *, has_images: bool) -> dict[str, str]:
+        """Take in that ``error`` is about images, or what other models attached to their replies.
+
+        Nothing where it is about something else, or that is left out already.
+        """
+        for what, (statuses, words, how) in _LEFT_OUT.items():
+            is_there = has_images if what == "images" else what not in self.wants
+            if is_there and error.status in statuses and words.search(error.said):
+                self.wants.add(what)
+                return {what: how}
+        return {}
+
     def _corrected(self, path: str, value: object, payload: JSONObject, said: str) -> str:
         """How a refused field is sent from now on, if at all."""
         original = {new: old for old, new in self.renamed.items()}.get(path, path)
@@ -339,16 +356,6 @@ def named_wire(path: str, error: LLMStatusError) -> Wire | None:
     is_missing = error.status in _NO_SUCH_ADDRESS and not _OF_MODEL.search(said)
     names_chat = error.status in _REFUSALS and _NOT_RESPONSES.search(said)
     return "chat" if is_missing or names_chat else None
-
-
-def refuses_images(error: LLMStatusError) -> bool:
-    """Whether ``error``, which answers a request with images, is about these."""
-    return error.status in _IMAGE_REFUSALS and _OF_IMAGES.search(str(error)) is not None
-
-
-def refuses_state(error: LLMStatusError) -> bool:
-    """Whether ``error`` is about what another account, model or server attached to its replies."""
-    return error.status in _REFUSALS and _OF_STATE.search(error.said) is not None
 
 
 def _longest(said: str) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from mcp_ghost.errors import LLMReplyError
@@ -79,10 +78,6 @@ class Anthropic(HostedProvider):
             else "/v1/messages"
         )
         return common.WireRequest(path, payload, headers)
-
-    def streamed(self, wire: common.WireRequest) -> common.WireRequest:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
-        return replace(wire, payload={**wire.payload, "stream": True})
 
     def assembler(self) -> AnthropicAssembler:
         """See :class:`mcp_ghost.providers.common.Provider`."""

@@ -33,7 +33,7 @@ from mcp_ghost.messages import (
     was_paused,
     without_state,
 )
-from mcp_ghost.providers.accepted import Accepted, named_wire, refuses_images, refuses_state
+from mcp_ghost.providers.accepted import Accepted, named_wire
 from mcp_ghost.providers.common import (
     LLMRequest,
     Provider,
@@ -301,12 +301,9 @@ class ProviderClient:
                     if "wire" in learned:
                         left = error
                     learned = learned or accepted.learn(payload, error)
-                    if not learned and has_images(call.request.messages) and refuses_images(error):
-                        accepted.wants.add("images")
-                        learned = {"images": "without images"}
-                    if not learned and "reasoning" not in accepted.wants and refuses_state(error):
-                        accepted.wants.add("reasoning")
-                        learned = {"reasoning": "without the reasoning of earlier replies"}
+                    learned = learned or accepted.leave_out(
+                        error, has_images=has_images(call.request.messages)
+                    )
                     if not learned and may_be_of_a_tool(error):
                         bad = await self._tried_tools(transport, call, offered, headers, error)
                         if self._leave_out(bad, error, model):

@@ -1,14 +1,20 @@
 """The providers with an address of their own: a new one is one entry here, for all programs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMError
 from mcp_ghost.text import address
 from mcp_ghost.trust import may_use
+
+if TYPE_CHECKING:
+    from mcp_ghost.providers.common import WireRequest
 
 WireFormat: TypeAlias = Literal["openai", "anthropic", "gemini"]
 
@@ -126,3 +132,7 @@ class HostedProvider:
         if hosted is not None:
             self.name, self.key_variables, self.base_url, *_ = hosted
             self.base_url_variable, self.default_model = hosted[3:5]
+
+    def streamed(self, wire: WireRequest) -> WireRequest:
+        """See :class:`mcp_ghost.providers.common.StreamingProvider`."""
+        return replace(wire, payload={**wire.payload, "stream": True})

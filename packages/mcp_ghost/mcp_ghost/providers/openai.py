@@ -45,6 +45,7 @@ _ECHOED = ("reasoning_content", "reasoning_details")
 _SHORT_IDS = re.compile(
     r"[mp]i[sx]tral|ministral|magistral|voxtral|(?:cod|dev)estral|devstral", re.I
 )
+RESPONSES_PATH = "/responses"
 _MAX_DESCRIPTION = 1024
 _MAX_BREAKPOINTS = 4
 
@@ -93,8 +94,10 @@ class OpenAI(HostedProvider):
 
     def streamed(self, wire: common.WireRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        payload = {**wire.payload, "stream": True, "stream_options": {"include_usage": True}}
-        return replace(wire, payload=payload)
+        wire = super().streamed(wire)
+        if wire.path == RESPONSES_PATH:
+            return wire
+        return replace(wire, payload={**wire.payload, "stream_options": {"include_usage": True}})
 
     def assembler(self) -> Assembler:
         """See :class:`mcp_ghost.providers.common.Provider`."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
@@ -17,6 +16,7 @@ from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.openai import (
     REASONING_MODEL,
+    RESPONSES_PATH,
     SAMPLING,
     Dialect,
     OpenAI,
@@ -31,7 +31,6 @@ from mcp_ghost.providers.openai import (
 from mcp_ghost.providers.streaming import Assembler, Delta
 from mcp_ghost.results import JSONObject
 
-PATH = "/responses"
 _STATE = "responses"
 """The key of ``provider_state``."""
 _NOT_HERE = frozenset({"stop", "seed"})
@@ -54,13 +53,7 @@ class EitherOpenAI(OpenAI):
         """See :class:`mcp_ghost.providers.common.Provider`."""
         if request.wire != "responses":
             return super().encode(request)
-        return common.WireRequest(PATH, _payload(request), authorization(request))
-
-    def streamed(self, wire: common.WireRequest) -> common.WireRequest:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
-        if wire.path != PATH:
-            return super().streamed(wire)
-        return replace(wire, payload={**wire.payload, "stream": True})
+        return common.WireRequest(RESPONSES_PATH, _payload(request), authorization(request))
 
     def assembler(self) -> EitherAssembler:
         """See :class:`mcp_ghost.providers.common.Provider`."""

@@ -11,7 +11,8 @@ import json
 import math
 import random
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+import zlib
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, UTC, datetime
@@ -41,10 +42,6 @@ from mcp_ghost.text import address
 
 MOST_REPLY_BYTES = 8 * 2**20
 """Of one reply, as it arrives and unpacked; the longest that models write have a tenth of it."""
-_PIECE = 4096
-"""Bytes that are unpacked at a time: they become four million at most."""
-_PACKED = frozenset({"gzip", "deflate"})
-"""Those that we ask for. One inside another would multiply, and others have no such limit."""
 CONNECT_SECONDS = 10.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
 # llama.cpp answers with status 500, too, where it cannot make a grammar of a tool's schema.
@@ -61,7 +58,7 @@ _LINGERING_SECONDS = 0.5
 _url = lru_cache(httpx2.URL)
 _HEADERS = {
     "Accept": "*/*",
-    "Accept-Encoding": "gzip, deflate",
+    "Accept-Encoding": "gzip",
     "Content-Type": "application/json",
     "User-Agent": "mcp_ghost",
 }
@@ -304,52 +301,26 @@ async def content_of(response: httpx2.Response, endpoint: Endpoint) -> bytes:
 async def _unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
     """The pieces of the body, unpacked, up to the most that it may have."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in {"", "identity", *_PACKED}:
+    if encoding not in {"", "identity", "gzip"}:  # one inside another would multiply
         raise LLMReplyError(
             f"{endpoint.where} sent a reply encoded as '{encoding[:40]}', which was not requested."
         )
-    stream: AsyncIterable[bytes] = response.stream  # type: ignore[assignment]  # as we asked for it
-    if encoding in _PACKED and isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _Pieces(response.stream)
-    if encoding in _PACKED or response.is_stream_consumed:  # by a transport that reads along
-        stream = response.aiter_bytes()
-    size = 0
-    try:
-        async for piece in stream:
-            size += len(piece)
-            _check_size(size)
-            yield piece
-    except _TooLongError:
-        raise LLMReplyError(
-            f"{endpoint.where} sent a reply of more than {MOST_REPLY_BYTES // 2**20} MiB."
-        ) from None
-
-
-class _TooLongError(Exception):
-    """Raised when a body exceeds its bound."""
-
-
-class _Pieces(httpx2.AsyncByteStream):
-    """``stream`` in pieces that are small when they are unpacked."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        arrived = 0
-        async for chunk in self._stream:
-            arrived += len(chunk)
-            _check_size(arrived)
-            for start in range(0, len(chunk), _PIECE):
-                yield chunk[start : start + _PIECE]
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-def _check_size(size: int) -> None:
-    if size > MOST_REPLY_BYTES:
-        raise _TooLongError
+    is_packed = encoding == "gzip" and not response.is_stream_consumed
+    gzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    arrived = unpacked = 0
+    async for piece in response.aiter_raw() if is_packed else response.aiter_bytes():
+        arrived += len(piece)
+        if is_packed:
+            try:
+                piece = gzip.decompress(piece, MOST_REPLY_BYTES + 1 - unpacked)
+            except zlib.error as error:
+                raise httpx2.DecodingError(str(error)) from error
+        unpacked += len(piece)
+        if max(arrived, unpacked) > MOST_REPLY_BYTES:
+            raise LLMReplyError(
+                f"{endpoint.where} sent a reply of more than {MOST_REPLY_BYTES // 2**20} MiB."
+            )
+        yield piece
 
 
 def read_body(

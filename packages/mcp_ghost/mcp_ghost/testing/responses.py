@@ -27,16 +27,10 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 def _read(body: JSONObject, _headers: Headers) -> JSONObject:
     given = body["input"]
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    groups: list[list[JSONObject]] = []
-    was_reply = False
-    for item in items:  # a reply is several in a row
-        is_reply = _is_of_a_reply(item)
-        if is_reply and was_reply:
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-        was_reply = is_reply
-    messages = [_read_items(group) for group in groups]
+    messages: list[JSONObject] = []
+    for is_reply, row in itertools.groupby(items, _is_of_a_reply):
+        run = [*row]
+        messages += map(_read_items, [run] if is_reply else [[item] for item in run])
     head = body.get("instructions")
     messages = [{"role": "system", "content": head}] * bool(head) + messages
     chat: JSONObject = {"model": body["model"], "messages": messages}

@@ -103,8 +103,7 @@ class ModelServer:
             objection = f"The request is malformed: {error!r}"
         known = body if isinstance(body, dict) else {}
         chat = {} if objection else wire.read(known, headers)
-        translation = chat if chat is not known else None
-        request = ModelRequest(known, headers, objection, translation)
+        request = ModelRequest(known, headers, objection, chat)
         with self._lock:
             self.requests.append(request)
             if objection:
