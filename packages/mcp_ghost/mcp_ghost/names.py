@@ -16,9 +16,11 @@ from typing import Any
 
 MAX_LENGTH = 63
 _HASH_LENGTH = 10
-_AROUND = re.compile(r"\A\s*(?:functions?|default_api)[.:]|\A\s+|(?:<\|.*|:\d+)?\s*\Z", re.DOTALL)
+_AROUND = re.compile(
+    r"\A(?:.*\bto=)?\s*(?:functions?|default_api)[.:]|\A\s+|\s?(?:<\|.*|</s>|:\d+)?\s*\Z", re.DOTALL
+)
 """What some servers leave of a model's own notation: "functions.NAME:0" of Kimi K2, "default_api:"
-of Gemini, "NAME<|channel|>commentary" of gpt-oss."""
+of Gemini, "commentary to=functions.NAME" and "NAME<|channel|>commentary" of gpt-oss."""
 _ENDS_LIKE_A_HASH = re.compile(rf"_[0-9a-f]{{{_HASH_LENGTH}}}$")
 
 

@@ -353,9 +353,13 @@ def named_wire(path: str, error: LLMStatusError) -> Wire | None:
         return "responses" if _NOT_CHAT.search(said) else None
     if not path.endswith("/responses"):
         return None
-    is_missing = error.status in _NO_SUCH_ADDRESS and not _OF_MODEL.search(said)
     names_chat = error.status in _REFUSALS and _NOT_RESPONSES.search(said)
-    return "chat" if is_missing or names_chat else None
+    return "chat" if is_no_address(error) or names_chat else None
+
+
+def is_no_address(error: LLMStatusError) -> bool:
+    """Whether ``error`` says that nothing is where it was asked for, rather than no such model."""
+    return error.status in _NO_SUCH_ADDRESS and not _OF_MODEL.search(error.said)
 
 
 def _longest(said: str) -> int:

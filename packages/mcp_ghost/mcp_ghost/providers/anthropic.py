@@ -313,7 +313,7 @@ class AnthropicAssembler:
         if kind == "input_json_delta":
             said = delta.get("partial_json") or ""
             more = said if isinstance(said, str) else json.dumps(said)
-            self._inputs[place] = self._inputs.get(place, "") + more
+            self._inputs[place] = common.grown(self._inputs.get(place, ""), more)
         elif field := _GROWS.get(kind):
             block[field] = str(block.get(field) or "") + str(delta.get(field) or "")
             yield from _said(field, delta)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -33,7 +34,7 @@ from mcp_ghost.messages import (
     was_paused,
     without_state,
 )
-from mcp_ghost.providers.accepted import Accepted, named_wire
+from mcp_ghost.providers.accepted import Accepted, is_no_address, named_wire
 from mcp_ghost.providers.common import (
     LLMRequest,
     Provider,
@@ -62,11 +63,12 @@ _log = logging.getLogger(__name__)
 _MOST_TRIES = 40
 """Requests to find refused tools among a hundred: about 14 for one of them, 24 for two."""
 _ENDPOINT = re.compile(
-    r"/(chat/completions|responses|messages)/?(?=\?|$)|(?<=/v1beta)/models/?$|"
+    r"/((?:chat/)?completions|responses|messages)/?(?=\?|$)|/api/(?:chat|generate|tags)/?$|"
+    r"(?:(?<=/v1)|(?<=/v1beta))/models/?(?=\?|$)|"
     r"/models/(?P<model>[^/?]+):(?:g|streamG)enerateContent(?:\?alt=sse$)?(?=\?|$)"
 )
 """At the end of what people take for the base URL: Azure's portal shows the whole address, Google's
-documentation one with a model."""
+documentation one with a model, Ollama's one of its own format."""
 _SHORTEST_REPLY = 16
 """Tokens; the least that OpenAI's Responses API takes."""
 
@@ -146,6 +148,8 @@ class ProviderClient:
         """The event loop to which those connections belong."""
         self._accepted_by: defaultdict[str, Accepted] = defaultdict(Accepted)
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
+        self._version = ""
+        """Leads the paths, where the base URL turned out to lack it."""
         self._was_answered = False
         self._has_doubted = False
         self._on_exchange = on_exchange
@@ -291,6 +295,8 @@ class ProviderClient:
                         raise
                     self._log_refused({"wire": "on the chat wire"}, error, model)
                 except LLMStatusError as error:
+                    if self._finds_version(wire.path, error):
+                        continue
                     asked = call.request
                     offered = asked.tools or asked.known_tools or ()
                     names = [asked.names.encode(it["function"]["name"]) for it in offered]
@@ -356,6 +362,16 @@ class ProviderClient:
             return []
         return await found_by_halving(offered, takes)
 
+    def _finds_version(self, path: str, error: LLMStatusError) -> bool:
+        """Whether to ask below /v1 from now on: nothing is at an address that names only a host."""
+        is_bare = not urlsplit(self._endpoint.base_url).path.strip("/")
+        is_named = self._version or path.startswith("/v1")
+        if is_named or not is_bare or not is_no_address(error):
+            return False
+        hosted = hosted_at(self._endpoint.base_url)
+        self._version = (hosted and urlsplit(hosted.base_url).path) or "/v1"
+        return True
+
     def _leave_out(self, tools: Sequence[ToolSchema], error: LLMStatusError, model: str) -> bool:
         """Offer ``tools`` to ``model`` no more; whether that is something new."""
         refused = self._accepted_by[model].refused_tools
@@ -395,7 +411,8 @@ class ProviderClient:
         if call.on_delta and self._streaming:
             wire = self._streaming.streamed(wire)
         payload = request.extended(wire.payload)
-        return replace(wire, payload=payload, headers={**wire.headers, **headers})
+        path = self._version + wire.path
+        return replace(wire, path=path, payload=payload, headers={**wire.headers, **headers})
 
     async def _retried(
         self, transport: Transport, wire: WireRequest, call: Exchange

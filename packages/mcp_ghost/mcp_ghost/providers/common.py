@@ -60,7 +60,18 @@ _STATUS = {
     "vector_store_timeout": 504,
 }
 _ID, _SHORT_ID = re.compile("[A-Za-z0-9_-]{1,40}"), re.compile("[A-Za-z0-9]{9}")
+_LONGEST_MARK = 40
 _LENIENT = json.JSONDecoder(strict=False)
+# Marks of chat templates: ChatML, Llama, gpt-oss, GLM, DeepSeek, Gemma, Mistral.
+_BEGUN = re.compile(
+    r"\s*(?:<s>|<\|assistant\|>|<\|im_start\|>assistant\b"
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>)\s*"
+)
+_ENDED = re.compile(
+    r"(?:<[|\uff5c](?:im_end|eo[tm]_id|end(?:[_\u2581]?of[_\u2581]\w{1,20}|oftext)?|return|call|user"
+    r"|observation)[|\uff5c]>|</s>|<end_of_turn>|<eos>)\s*\Z"
+)
+_NEXT_TURN = re.compile(r"<\|(?:im_end|eot_id)\|>\s*<\|(?:im_start|start_header_id)\|>")
 _MOST_WRITTEN = 1000
 """Characters that are shown of a call which cannot be read."""
 
@@ -240,6 +251,18 @@ def blocks_in(content: object) -> list[JSONObject]:
     ]
 
 
+def cleared(said: str) -> str:
+    """``said`` without the marks of a chat template that some servers leave around it."""
+    begun = _BEGUN.match(said)
+    said = said[begun.end() :] if begun else said
+    turn = _NEXT_TURN.search(said)
+    if turn and "<|" not in said[: turn.start()]:  # what follows, the model made up
+        said = said[: turn.start()]
+    while ended := _ENDED.search(said, max(0, len(said) - _LONGEST_MARK)):
+        said = said[: ended.start()].rstrip()
+    return said
+
+
 def result_text(message: Message) -> str:
     """A tool's result as text, whatever it holds; images are left to :func:`images_of`."""
     content = message.get("content")
@@ -326,6 +349,24 @@ def tool_calls(said: Iterable[tuple[object, object, object]], names: ToolNames) 
     return [*calls.values()]
 
 
+def grown(before: str, more: str) -> str:
+    """The arguments of a call, as JSON of which ``more`` has come.
+
+    Some servers send all that there is with each piece, the whole once more at the end, or "{}"
+    for arguments that are yet to come.
+    """
+    if before.startswith("{") and more.startswith(before):
+        return more
+    if not is_whole(before) or not (is_whole(more) or parsed_object(before) == {}):
+        return before + more
+    return before if parsed_object(more or "{}") == {} else more
+
+
+def is_whole(arguments: str) -> bool:
+    """Whether ``arguments`` are an object to its end."""
+    return arguments.rstrip().endswith("}") and parsed_object(arguments) is not None
+
+
 def _as_object(written: str) -> str:
     """The object that arguments say in a way of their own; what says none stays as it is.
 
@@ -335,7 +376,7 @@ def _as_object(written: str) -> str:
     if parsed_object(written) is not None:
         return written
     values: list[object] = []
-    text = written.strip().removeprefix("\ufeff")
+    text = cleared(written.strip().removeprefix("\ufeff"))
     try:
         while text:
             value, end = _LENIENT.raw_decode(text)
@@ -371,7 +412,7 @@ def schema_in(response_format: object) -> JSONObject | None:
 
 def reply(said: str, calls: list[ToolCall], **fields: Any) -> LLMResponse:  # noqa: ANN401
     """A reply whose words are the answer, or stand beside its calls; ``fields`` are its others."""
-    words = {"text" if calls else "content": said or None}
+    words = {"text" if calls else "content": cleared(said) or None}
     return LLMResponse(**{"content": None, **words, "tool_calls": calls or None, **fields})
 
 
@@ -460,6 +501,8 @@ def reported(
     if malformed := malformed_call(body):
         return malformed
     said, named = error_text(body), error_names(body)
+    if said.startswith("Unexpected endpoint"):  # LM Studio's
+        return LLMStatusError(said, 404, named=named)
     words, code = {**(statuses or {}), **_STATUS}, named.get("code", "")
     status = int(code) if code.isdecimal() else words.get(code) or words.get(named.get("type", ""))
     if status is not None and 400 <= status <= 599:

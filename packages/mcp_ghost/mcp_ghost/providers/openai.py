@@ -27,6 +27,13 @@ from mcp_ghost.results import JSONObject
 _BLOCK = re.compile(r"<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _START = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+# https://cookbook.openai.com/articles/openai-harmony; the second without its marks.
+_CHANNEL = re.compile(
+    r"<\|channel\|>\s*(\w+)([^<]*)(?:<\|constrain\|>\w*)?<\|message\|>"
+    r"(.*?)(?=<\|(?:end|start|return|call|channel)\|>|\Z)",
+    re.DOTALL,
+)
+_UNMARKED = re.compile(r"analysis(?P<thought>.+?)assistantfinal(?P<answer>.+)", re.DOTALL)
 
 Dialect: TypeAlias = Literal["generic", "openai", "openrouter"]
 """generic: what all take; openai: OpenAI itself, which refuses every parameter that it does not
@@ -354,6 +361,9 @@ def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
 
 def split_thinking(text: str) -> tuple[str, str]:
     """(answer, thinking); an answer in JSON is left as it stands."""
+    text = common.cleared(text)
+    if "<|channel|>" in text or _UNMARKED.fullmatch(text):
+        return _without_channels(text)
     if text.lstrip()[:1] in ("{", "["):
         return text, ""
     end = max((found.end() for found in _END.finditer(text)), default=0)
@@ -371,9 +381,26 @@ def split_thinking(text: str) -> tuple[str, str]:
     return answer.strip(), "\n".join(thought.strip() for thought in thoughts).strip()
 
 
+def _without_channels(text: str) -> tuple[str, str]:
+    """(answer, thinking) of gpt-oss; what only writes a call is left as it stands."""
+    if found := _UNMARKED.fullmatch(text):
+        return found["answer"].strip(), found["thought"].strip()
+    said = {"analysis": text.partition("<|")[0].strip()}  # the template may swallow the first mark
+    calls = False
+    for channel, to, words in _CHANNEL.findall(text):
+        calls |= "to=" in to
+        said[channel] = "\n".join(filter(None, [said.get(channel), words.strip()]))
+    if "final" in said or not calls:
+        return said.get("final") or said.get("commentary", ""), said["analysis"]
+    return text, ""
+
+
 # --- streaming
 
 _OPEN, _CLOSE = "<think>", "</think>"
+_LONGEST_MARK = 40
+_MARK = re.compile(r"(?:<\|\w{1,20}\|>\s*)*<(?:\|\w{0,20}\|?>?)?\s*\Z")
+"""What may be one of a chat template, or several, or begin one."""
 _NOTHING = {"role": "assistant", "content": None}
 _TEXTS = ("refusal", "reasoning", "reasoning_content")
 
@@ -473,10 +500,7 @@ class OpenAIAssembler:
             call["extra_content"] = more["extra_content"]
         if name != known["name"]:
             known["name"] += name
-        if arguments and common.parsed_object(known["arguments"]) == {}:  # stood for those to come
-            known["arguments"] = ""
-        if not (_is_whole(known["arguments"]) and _is_whole(arguments)):
-            known["arguments"] += arguments
+        known["arguments"] = common.grown(known["arguments"], arguments)
 
     def _call_of(self, call_id: object, index: str | None) -> JSONObject | None:
         """The call with that id or, of a piece without a new one, at that index."""
@@ -492,17 +516,16 @@ class OpenAIAssembler:
         known = call["function"]
         if not name or not known["name"]:
             return False
-        is_whole, has_other_id = _is_whole(known["arguments"]), call_id and call["id"] != call_id
+        is_whole = common.is_whole(known["arguments"])
+        has_other_id = call_id and call["id"] != call_id
         if name != known["name"]:
             return is_whole or index is None or bool(has_other_id and call["id"])
         if has_other_id and call["id"]:  # unless each piece has an id of its own
             return is_whole or not (known["arguments"] or arguments)
+        if call_id and call["id"] == call_id and self._at.get(str(index)) is call:
+            return False
         other = common.parsed_object(arguments) if is_whole and known["arguments"] != "{}" else None
         return other is not None and other != common.parsed_object(known["arguments"])
-
-
-def _is_whole(arguments: str) -> bool:
-    return arguments.rstrip().endswith("}") and common.parsed_object(arguments) is not None
 
 
 class _Tags:
@@ -517,16 +540,20 @@ class _Tags:
         self._held += more
         if self._where == "start":
             start = self._held.lstrip()
-            if _OPEN.startswith(start) and start != _OPEN:
+            if start != _OPEN and (_OPEN.startswith(start) or start == "<|"):
                 return
-            self._where = "inside" if start.startswith(_OPEN) else "outside"
-            if self._where == "inside":
-                self._held = start.removeprefix(_OPEN)
+            # A reply that begins with another mark is told of when it is whole.
+            self._where = "hidden" if start.startswith("<|") else "outside"
+            if start.startswith(_OPEN):
+                self._held, self._where = start.removeprefix(_OPEN), "inside"
         if self._where == "inside":
             yield from self._inside()
-        if self._where == "outside" and self._held:
-            said, self._held = self._held, ""
-            yield "text", said
+        if self._where == "outside":
+            mark = _MARK.search(self._held, max(0, len(self._held) - _LONGEST_MARK))
+            end = mark.start() if mark else len(self._held)
+            said, self._held = self._held[:end], self._held[end:]
+            if said:
+                yield "text", said
 
     def _inside(self) -> Iterator[Delta]:
         thought, close, after = self._held.partition(_CLOSE)

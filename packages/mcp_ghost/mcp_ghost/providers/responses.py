@@ -341,8 +341,8 @@ class ResponsesAssembler:
                 self._items[self._place(piece)] = dict(item)
         elif kind.startswith("response.function_call_arguments."):
             call = self._item(piece, "function_call")
-            more = str(piece.get("delta") or "")
-            call["arguments"] = piece.get("arguments") or str(call.get("arguments") or "") + more
+            before, more = str(call.get("arguments") or ""), str(piece.get("delta") or "")
+            call["arguments"] = piece.get("arguments") or common.grown(before, more)
             call |= {key: piece[key] for key in ("name", "call_id") if piece.get(key)}
         elif kind == "response.reasoning_summary_part.added" and piece.get("summary_index"):
             yield "thinking", "\n"

@@ -14,6 +14,7 @@ Delta: TypeAlias = tuple[Literal["text", "thinking", "restart"], str]
 """What the model says or thinks next; "restart": what came of this reply so far is void."""
 OnDelta: TypeAlias = Callable[[Delta], Awaitable[None]]
 _END = "[DONE]"
+_OF_REPLIES = ("choices", "output", "content", "candidates", "error")
 _LINE_END = re.compile("\r\n|\r|\n")
 
 
@@ -100,6 +101,7 @@ class EventReader:
             if name == "error" and not (isinstance(value, dict) and value.get("error")):
                 yield {"type": name, "error": value or said}
             elif isinstance(value, dict):
+                value = _unwrapped(value)
                 yield {"type": name, **value} if name else value
 
 
@@ -111,4 +113,12 @@ def objects_in(content: bytes) -> list[JSONObject]:
         return [*EventReader().feed(content, is_last=True)]
     values = map(parsed, text.splitlines()) if value is None else [value]
     listed = [each for it in values for each in (it if isinstance(it, list) else [it])]
-    return [it for it in listed if isinstance(it, dict)]
+    return [_unwrapped(it) for it in listed if isinstance(it, dict)]
+
+
+def _unwrapped(value: JSONObject) -> JSONObject:
+    """``value`` without the object in which some gateways wrap all that they send."""
+    inner = [it for key in ("data", "result") if isinstance(it := value.get(key), dict)]
+    if any(map(value.get, _OF_REPLIES)) or not any(map(inner[0].get, _OF_REPLIES) if inner else ()):
+        return value
+    return inner[0]

@@ -26,8 +26,13 @@ class ModelRequest:
     """Names in lower case; ":path" is what was asked for."""
     refusal: str | None = None
     """Why the script did not see it."""
-    chat: JSONObject = field(default_factory=dict)
-    """``body`` in OpenAI's shape, whatever the wire."""
+    translation: JSONObject | None = None
+    """``body`` in OpenAI's shape, where the wire is another one."""
+
+    @property
+    def chat(self) -> JSONObject:
+        """The request in OpenAI's shape, whatever the wire."""
+        return self.body if self.translation is None else self.translation
 
     @property
     def messages(self) -> list[JSONObject]:

@@ -103,7 +103,8 @@ class ModelServer:
             objection = f"The request is malformed: {error!r}"
         known = body if isinstance(body, dict) else {}
         chat = {} if objection else wire.read(known, headers)
-        request = ModelRequest(known, headers, objection, chat)
+        translation = chat if chat is not known else None
+        request = ModelRequest(known, headers, objection, translation)
         with self._lock:
             self.requests.append(request)
             if objection:

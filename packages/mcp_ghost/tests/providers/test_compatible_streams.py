@@ -307,6 +307,26 @@ CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, object]]]] = {
         ],
         ONE,
     ),
+    "all so far with each piece": (
+        [call("s_t", it, index=0, id="1") for it in ("", '{"', '{"a', '{"a":', '{"a":1}')],
+        ONE,
+    ),
+    "all so far, without the name": (
+        [
+            call("s_t", "{", index=0, id="1"),
+            call(None, '{"a":', index=0),
+            call(None, '{"a":1}', index=0),
+        ],
+        ONE,
+    ),
+    "all so far, as an object that grows": (
+        [call("s_t", it, index=0, id="1") for it in ("{}", '{"b": ""}', '{"a": 1}')],
+        ONE,
+    ),
+    "the whole twice behind nothing": (
+        [call("s_t", "", index=0, id="1"), *[call(None, '{"a": 1}', index=0)] * 2],
+        ONE,
+    ),
     "arguments as an object": ([call("s_t", {"a": 1}, index=0, id="1")], ONE),
     "arguments of false": ([call("s_t", False, index=0, id="1")], [("s.t", False)]),
     "arguments as null": (
@@ -438,6 +458,10 @@ def typed(kind: str, place: int | None = 0, **fields: Any) -> dict[str, Any]:  #
 LAST = item("done")["item"] | {"arguments": '{"a":1}'}
 RESPONSES_CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, dict[str, int]]]]] = {
     "in pieces": ([item("added"), typed("delta", delta='{"a":'), typed("delta", delta="1}")], ONE),
+    "all so far with each piece": (
+        [item("added"), *[typed("delta", delta=it) for it in ("{", '{"a":', '{"a":1}')]],
+        ONE,
+    ),
     "whole at the end": ([item("added"), item("done", arguments='{"a":1}')], ONE),
     "without its item": (
         [typed("done", arguments='{"a":1}', name="s_t", call_id="1")],
@@ -512,6 +536,10 @@ ANTHROPIC_CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, dict[str, int]]]]] 
         ONE,
     ),
     "one id for two": ([block(0, use("s_t", {"a": 1})), block(1, use("s_u", {}))], TWO),
+    "all so far with each piece": (
+        [block(0, use("s_t", {})), *[json_delta(0, it) for it in ("", "{", '{"a":', '{"a":1}')]],
+        ONE,
+    ),
     "arguments at once": ([block(0, use("s_t", {"a": 1}))], ONE),
     "arguments as text": ([block(0, use("s_t", '{"a": 1}'))], ONE),
     "arguments as an object": ([block(0, use("s_t", {})), json_delta(0, {"a": 1})], ONE),
