@@ -251,12 +251,14 @@ class MachineMemory:
         if attribute is None:
             return False
         place = self.image.entry(number) + attribute // 8
-        return any(byte & 0x80 >> attribute % 8 for byte in self._dynamic[place : place + 1])
+        return bool(int.from_bytes(self._dynamic[place : place + 1], "big") & 0x80 >> attribute % 8)
 
     def property_data(self, number: int, prop: int) -> bytes:
         """Return the object's own data of a property, or b"" when it has none."""
-        found = (self.area(*place) for it, *place in self.properties(number) if it == prop)
-        return next(found, b"")
+        for current, start, end in self.properties(number):
+            if current <= prop:  # they stand in falling order
+                return self.area(start, end) if current == prop else b""
+        return b""
 
     def properties(self, number: int) -> Iterator[tuple[int, int, int]]:
         """Yield the object's own properties: number, start and end of the data (12.4)."""

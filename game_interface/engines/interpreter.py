@@ -2,6 +2,7 @@
 
 import math
 import os
+import resource
 import selectors
 import shutil
 import signal
@@ -57,10 +58,8 @@ _MEMORY_FOLDER: Final = Path("/dev/shm")  # noqa: S108  each run has a folder of
 _PREFIX: Final = "zorkgpt-run-"
 _STALE_SECONDS: Final = 3600
 """After which nobody can still be using the folder of a run."""
-_LIMITED: Final = """\
-ulimit -c 0; ulimit -S -t "$0"; ulimit -f "$1"; ulimit -v "$2"; shift 2; exec "$@"
-"""
-"""A shell limits itself, and is then the interpreter; macOS limits no memory."""
+_LIMITED: Final = 'ulimit -c 0; ulimit -t "$0"; ulimit -f "$1"; shift; exec "$@"'
+"""For systems that cannot limit a process from outside; macOS limits no memory at all."""
 
 
 class RunResult(NamedTuple):
@@ -113,10 +112,18 @@ class Interpreter:
         self._seconds = seconds
         _sweep()
         processor = math.ceil(seconds) + SPARE_SECONDS
-        limits = (processor, FILE_BYTES // 512, MEMORY_BYTES // 1024)
-        self._command = ["/bin/sh", "-c", _LIMITED, *map(str, limits), str(path)]
+        self._limits = {
+            resource.RLIMIT_CPU: processor,
+            resource.RLIMIT_AS: MEMORY_BYTES,
+            resource.RLIMIT_FSIZE: FILE_BYTES,
+            resource.RLIMIT_CORE: 0,
+        }
+        self._command = [str(path)]
         beside = path.parent  # where libraries of a build of one's own may lie
         self._readable = [path] if beside in (home := Path.home(), *home.parents) else [beside]
+        if not hasattr(resource, "prlimit"):
+            numbers = (str(processor), str(FILE_BYTES // 512))
+            self._command = ["/bin/sh", "-c", _LIMITED, *numbers, str(path)]
 
     def run(self, arguments: Sequence[str], files: Mapping[str, bytes], event: bytes) -> RunResult:
         """Run it once in a folder of its own that holds these files, with `event` on its stdin.
@@ -162,6 +169,7 @@ class Interpreter:
         assert process.stdin and process.stdout  # noqa: S101, PT018  asked for above
         reaper.guard(process.pid)
         try:
+            self._limit(process.pid)
             with suppress(BrokenPipeError):  # it has ended without reading; its code says why
                 process.stdin.write(event)  # shorter than a pipe holds
                 process.stdin.close()
@@ -188,6 +196,16 @@ class Interpreter:
     def _not_started(self, why: str) -> EngineUnavailableError:
         advice = _WHAT_TO_DO.format(name=self._path.name)
         return EngineUnavailableError(f"the interpreter cannot be started ({why}): {advice}")
+
+    def _limit(self, pid: int) -> None:
+        """Limit it from outside, which needs no shell, nor code between fork and exec."""
+        if not hasattr(resource, "prlimit"):
+            return
+        for kind, most in self._limits.items():
+            _, hard = resource.getrlimit(kind)
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            with suppress(ProcessLookupError):  # it has ended already
+                resource.prlimit(pid, kind, (most, hard))
 
 
 def read_pipe(pipe: IO[bytes], seconds: float, most: int, *, one_line: bool = False) -> bytes:
