@@ -29,7 +29,7 @@ _START = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 # https://cookbook.openai.com/articles/openai-harmony; the second without its marks.
 _CHANNEL = re.compile(
-    r"<\|channel\|>\s*(\w+)([^<]*)(?:<\|constrain\|>\w*)?<\|message\|>"
+    r"<\|channel\|>\s*(\w{1,20})\b([^<]{0,200})(?:<\|constrain\|>\w{0,20})?<\|message\|>"
     r"(.*?)(?=<\|(?:end|start|return|call|channel)\|>|\Z)",
     re.DOTALL,
 )

@@ -285,3 +285,4 @@ def test_an_ordinary_usage_is_not_doubted(caplog: pytest.LogCaptureFixture) -> N
 
 def test_thinking_that_never_ends_is_read_once() -> None:
     assert growth(lambda size: split_thinking("x" + "<think>" * size), 2_000) < 9
+    assert growth(lambda size: split_thinking("<|channel|>" + "x" * size), 2_000) < 9
