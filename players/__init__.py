@@ -15,7 +15,7 @@ PLAYERS = ("model", "chat", "random", "walkthrough", "first-exit")
 
 
 def player_without_model(config: GameConfiguration, game_seed: int = 0) -> Player | None:
-    """Make the configured player; None where that is one who asks a model.
+    """Make the configured player; None if it asks a model.
 
     Raises:
         ConfigurationError: It lacks something.

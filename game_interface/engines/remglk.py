@@ -30,7 +30,7 @@ class Update(NamedTuple):
     generation: int
     text: str
     drawn: Mapping[int, str]
-    """Rows of a window above the story's that have changed, by their numbers."""
+    """Rows that changed in a window above the story's, by their numbers."""
     echo: str | None
     """The command, as the interpreter repeats it; None where it does not."""
     was_cleared: bool

@@ -99,7 +99,7 @@ def add_flags(where: argparse._ActionsContainer, described: str, **more: Mapping
 
 def _not_empty(kind: Callable[[str], object], text: str) -> object:
     if not text:
-        raise argparse.ArgumentTypeError("the value is empty: is a variable of the shell not set?")
+        raise argparse.ArgumentTypeError("the value is empty: is a shell variable unset?")
     return kind(text)
 
 

@@ -111,7 +111,7 @@ def _schema(path: str) -> dict[str, Any]:
 
 
 def chat(flags: Flags, interruption: Interruption) -> int:
-    """Do request after request until the input ends; the exit code is that of the latest one."""
+    """Do request after request until the input ends; return the last one's exit code."""
     is_there = _is_terminal()
     terminal = _Terminal(flags, interruption, is_there=is_there)
     if is_there and not flags.quiet:

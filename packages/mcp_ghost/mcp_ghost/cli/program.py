@@ -78,7 +78,7 @@ def program(
 
 
 def _end_output() -> None:
-    """Write what is left; what cannot be written, Python must not try to write on its way out."""
+    """Write what is left; if that fails, keep Python from trying again on its way out."""
     try:
         if sys.stdout is not None:  # closed by whoever started us
             sys.stdout.flush()

@@ -358,7 +358,7 @@ def named_wire(path: str, error: LLMStatusError) -> Wire | None:
 
 
 def is_no_address(error: LLMStatusError) -> bool:
-    """Whether ``error`` says that nothing is where it was asked for, rather than no such model."""
+    """Whether ``error`` says that nothing is at this address, not that the model is unknown."""
     return error.status in _NO_SUCH_ADDRESS and not _OF_MODEL.search(error.said)
 
 

@@ -542,7 +542,7 @@ class _Tags:
             start = self._held.lstrip()
             if start != _OPEN and (_OPEN.startswith(start) or start == "<|"):
                 return
-            # A reply that begins with another mark is told of when it is whole.
+            # A reply that begins with another mark is reported once it is whole.
             self._where = "hidden" if start.startswith("<|") else "outside"
             if start.startswith(_OPEN):
                 self._held, self._where = start.removeprefix(_OPEN), "inside"

@@ -43,9 +43,9 @@ def parser() -> Parser:
         (["show", "more"], "unrecognized arguments: more\n"),
         (["--max-turns", "0"], "must be 1 or more, not '0'"),
         (["show", "-o"], "unrecognized arguments: -o\n"),
-        (["--text", ""], "argument --text: the value is empty: is a variable"),
-        (["--name="], "argument --name: the value is empty: is a variable"),
-        (["--file", ""], "argument --file: the value is empty: is a variable"),
+        (["--text", ""], "argument --text: the value is empty: is a shell variable"),
+        (["--name="], "argument --name: the value is empty: is a shell variable"),
+        (["--file", ""], "argument --file: the value is empty: is a shell variable"),
         (["--max=5"], "--max=5 (did you mean '--max-turns'?)"),
     ],
 )

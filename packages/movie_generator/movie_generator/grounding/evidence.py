@@ -194,7 +194,7 @@ class Evidence:
         return fold(f"{self.head}\n{self.text}")
 
     def _strange_dates(self, dates: list[Moment]) -> Iterator[str]:
-        """What is read in two ways has two moments in one place."""
+        """A time that can be read in two ways has two moments in one place."""
         for _, its in groupby(sorted(dates, key=_START), key=_START):
             readings = [*its]
             if not any(map(self._has, readings)):

@@ -72,7 +72,7 @@ _SHOWN_ON_WIDE = re.compile(
 )
 _OPENED = "//*[self::button or @role='button' or @role='tab']/@aria-controls"
 _QUESTION = re.compile("question|accordion|toggle|collaps", re.IGNORECASE)
-"""What designers call something that shows the text below it."""
+"""What designers call an element that shows the text below it."""
 _NOT_SHOWN = re.compile(r"(?:^|(?<=\}))\s*([.#])([\w-]+)\s*\{[^{}]*\bdisplay\s*:\s*none\b")
 _CONDITIONS = re.compile(r"@[^{};]{0,200}\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
 _MOST_STYLES = 100_000

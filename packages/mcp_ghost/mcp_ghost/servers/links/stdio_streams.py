@@ -88,7 +88,7 @@ class Incoming:
                 return line
 
     def _read(self, line: bytes) -> SessionMessage:
-        """The message on ``line``, or the one which ends there, in a line like that of its begin.
+        """The message on ``line``, or the one over several lines that its lone bracket ends.
 
         Raises:
             UnreadableError: There is none.
