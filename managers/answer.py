@@ -19,7 +19,7 @@ PLAN_CHARACTERS = 600
 
 
 class UnplayableError(ValueError):
-    """Raised when an answer is a command that the game cannot take, or not at this point."""
+    """Raised when an answer is a command that the game must not be given, or not at this point."""
 
 
 class AgentResponse(BaseModel):
