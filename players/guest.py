@@ -31,7 +31,7 @@ class GuestPlayer(Player):
         self.turns.append(record.model_copy(update={"snapshot": ""}))
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
-        """Return the command, or why no game may be given it."""
+        """Return the command, or the reason why a game must not be given it."""
         said = self.said.strip("\r\n")[:RECORDED_CHARACTERS]
         try:
             return Decision(validate_command(said, facts.waits_for), "", proposed=said)

@@ -27,7 +27,7 @@ class WalkthroughPlayer(Player):
         """Take the commands.
 
         Raises:
-            ConfigurationError: There are none, or one that no game may be given.
+            ConfigurationError: There are none, or one of them must not be given to a game.
         """
         if not commands:
             raise ConfigurationError(

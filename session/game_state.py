@@ -208,7 +208,7 @@ class Decision:
     incurable: bool = False
     """Whether to ask again cannot help."""
     unplayable: bool = False
-    """Whether the answer is a command, but not one that the game may be given now."""
+    """Whether the answer is a command that must not be given to the game at this point."""
     tools: tuple[ToolUse, ...] = ()
     iterations: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -299,7 +299,7 @@ class FailedTurn(Value):
     of_the_game: bool = False
     """Whether it was the game that failed, at the model's command."""
     unplayable: bool = False
-    """Whether the model answered with a command, but not one that the game may be given now."""
+    """Whether the model answered with a command that must not be given to the game then."""
     tools: tuple[ToolUse, ...] = ()
     usage: Usage = Usage()
     seconds: float

@@ -233,7 +233,7 @@ class _Drawn:
 
 
 def _after(since: float) -> str:
-    """How long ago that was, once it is a second."""
+    """How long ago that was; empty within the first second."""
     waited = time.monotonic() - since
     return duration(waited) if waited >= 1 else ""
 

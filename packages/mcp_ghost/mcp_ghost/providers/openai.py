@@ -400,7 +400,7 @@ def _without_channels(text: str) -> tuple[str, str]:
 _OPEN, _CLOSE = "<think>", "</think>"
 _LONGEST_MARK = 40
 _MARK = re.compile(r"(?:<\|\w{1,20}\|>\s*)*<(?:\|\w{0,20}\|?>?)?\s*\Z")
-"""What may be one of a chat template, or several, or begin one."""
+"""Text that may be a mark of a chat template, several of them, or the beginning of one."""
 _NOTHING = {"role": "assistant", "content": None}
 _TEXTS = ("refusal", "reasoning", "reasoning_content")
 

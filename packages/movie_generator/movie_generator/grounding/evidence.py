@@ -42,7 +42,7 @@ _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
 _JAPANESE_ORDINAL = re.compile(r"第(\d+)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _SCORE = re.compile(r"(?<![\d:.,])(\d{1,3})(?: ?: ?| zu |[対比])(\d)(?![\d:]|[.,]\d)")
-"""Such as 3:1, and no time of day."""
+"""A score, such as 3:1, but not a time of day."""
 _FORMS = patterns("evidence")
 _START = attrgetter("start")
 LONGEST_SENTENCE = 5_000
