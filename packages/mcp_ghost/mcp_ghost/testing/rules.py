@@ -46,6 +46,13 @@ _IMAGES = {
 _MARK = b"loopback:"
 _MISSING = object()
 """In the place of what must be there."""
+_GOOD = object()
+"""In the place of an element in which nothing was wrong before."""
+_LISTS = frozenset({"messages", "contents", "input", "tools"})
+"""Fields that requests of one conversation repeat."""
+_good: dict[tuple[int, str], set[str]] = {}
+"""Such elements as text, by table and dialect."""
+_MOST_GOOD = 10_000
 
 
 class Rule(NamedTuple):
@@ -57,10 +64,15 @@ class Rule(NamedTuple):
     source: str
     dialects: tuple[str, ...]
 
-    def objections(self, body: object) -> Iterator[str]:
-        """What the provider says of each place in ``body`` that breaks the rule."""
+    def objections(self, body: object, fresh: object = None) -> Iterator[str]:
+        """What the provider says of each place in ``body`` that breaks the rule.
+
+        ``fresh`` is ``body`` for rules of single elements of a list, some of which it may lack.
+        """
         for where in self.where:
-            for at, value in _found(body, where.split(".") if where else []):
+            name, _, rest = where.partition(".")
+            looked_at = fresh if fresh and name in _LISTS and rest.startswith("*") else body
+            for at, value in _found(looked_at, where.split(".") if where else []):
                 if fault := "missing" if value is _MISSING else self.check(value):
                     dotted = "".join(f"[{it}]" if isinstance(it, int) else f".{it}" for it in at)
                     yield self.says.format(at=dotted.lstrip("."), value=fault)
@@ -82,9 +94,27 @@ def rules_of(provider: str, checks: Mapping[str, Check]) -> tuple[Rule, ...]:
 
 
 def first_objection(rules: tuple[Rule, ...], body: object, dialect: str = "") -> str | None:
-    """What the provider says of the first rule that ``body`` breaks."""
+    """What the provider says of the first rule that ``body`` breaks.
+
+    Requests repeat what was said before: an element in which nothing was wrong is not looked at
+    again.
+    """
+    good = _good.setdefault((id(rules), dialect), set())
+    fresh, found = dict(body) if isinstance(body, dict) else None, list[str]()
+    for name in _LISTS.intersection(fresh or ()):
+        if fresh and isinstance(given := fresh[name], list):
+            texts = [json.dumps(it) for it in given]
+            found += texts
+            fresh[name] = [
+                _GOOD if text in good else it for text, it in zip(texts, given, strict=True)
+            ]
     held = (it for it in rules if not it.dialects or dialect in it.dialects)
-    return next((words for rule in held for words in rule.objections(body)), None)
+    objection = next((words for rule in held for words in rule.objections(body, fresh)), None)
+    if objection is None:
+        if len(good) > _MOST_GOOD:
+            good.clear()
+        good.update(found)
+    return objection
 
 
 def _check_of(row: JSONObject, checks: Mapping[str, Check]) -> Check:
@@ -146,7 +176,7 @@ def _found(value: object, steps: list[str], at: Place = ()) -> Iterator[tuple[Pl
 
 def _children(value: object, name: str) -> Iterator[tuple[Place, object]]:
     if isinstance(value, list) and name == "*":
-        yield from (((index,), each) for index, each in enumerate(value))
+        yield from (((index,), each) for index, each in enumerate(value) if each is not _GOOD)
     elif name.endswith("!"):
         inner = value.get(name[:-1], _MISSING) if isinstance(value, dict) else _MISSING
         yield (name[:-1],), inner
