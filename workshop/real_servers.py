@@ -87,7 +87,7 @@ def table(outcomes: dict[Case, Outcome]) -> Table:
 def main() -> int:
     """Play what the flags ask for; 0 if everything that could be tried passed."""
     parser = Parser(prog="real_servers.py", description="Play with other people's MCP servers.")
-    parser.add_argument("--only", metavar="TEXT", default="", help="rows that begin with TEXT")
+    parser.add_argument("--only", metavar="TEXT", help="rows that begin with TEXT")
     parser.add_argument("--details", action="store_true", help="what was wrong with failing rows")
     flags = parser.parse_args()
     errors = Errors(wrong_use=(ValueError,))
@@ -100,7 +100,7 @@ def _play_all(flags: argparse.Namespace) -> int:
         place = Place(folder, stack.enter_context(pages(folder / "files")))
         place.furnish()
         workshop = Workshop(place, free_ports())
-        wanted = [case for case in workshop.cases() if case.label.startswith(flags.only)]
+        wanted = [case for case in workshop.cases() if case.label.startswith(flags.only or "")]
         if not wanted:
             raise ValueError(f"No row begins with '{flags.only}'.")
         variables = variables_with(path_with_node(folder / "node"))
