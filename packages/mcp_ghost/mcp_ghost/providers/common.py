@@ -356,7 +356,8 @@ def grown(before: str, more: str) -> str:
     for arguments that are yet to come.
     """
     if before.startswith("{") and more.startswith(before):
-        return more
+        # Or an object within one, under the same name: {"a": {"a": 1}}.
+        return before + more if is_whole(before + more) else more
     if not is_whole(before) or not (is_whole(more) or parsed_object(before) == {}):
         return before + more
     return before if parsed_object(more or "{}") == {} else more

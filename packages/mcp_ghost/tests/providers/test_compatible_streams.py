@@ -311,6 +311,10 @@ CALLS: dict[str, tuple[Pieces, Sequence[tuple[str, object]]]] = {
         [call("s_t", it, index=0, id="1") for it in ("", '{"', '{"a', '{"a":', '{"a":1}')],
         ONE,
     ),
+    "an object within one, under the same name": (
+        [call("s_t", '{"a":', index=0, id="1"), call(None, '{"a":1}}', index=0)],
+        [("s.t", {"a": {"a": 1}})],
+    ),
     "all so far, without the name": (
         [
             call("s_t", "{", index=0, id="1"),
