@@ -101,13 +101,20 @@ class Game:
     def step(self, command: str) -> str:
         """Give the game a command, or a key by its name; return its answer, with its line breaks.
 
+        Where the game waits for a key, a whole line is answered with the keys that it takes.
+
         Raises: InvalidCommandError when the command is refused; GameOverError after the end;
             EngineError when the engine failed. After each of them the game stands as before.
         """
         before = self._current
         if before.progress.ending is not None:
             raise GameOverError("the game is over; start a new one")
-        given = validate_command(command, before.reply.waits_for)
+        try:
+            given = validate_command(command, before.reply.waits_for)
+        except InvalidCommandError as error:
+            if before.reply.waits_for != "key":
+                raise
+            return f"(The game was given nothing: {error}.)"
         try:
             reply = self._engine.step(before.reply.state, given)
             died, ending = self._outcome(before.reply, reply)

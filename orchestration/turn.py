@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from game_interface.command_guard import MAX_COMMAND_LENGTH
+from game_interface.command_guard import MAX_COMMAND_LENGTH, validate_command
 from game_interface.errors import (
     EngineError,
     EngineStoppedError,
@@ -75,7 +75,7 @@ class TurnPlayer:
         failure, of_the_game = decision.failure, False
         if not failure:
             try:
-                response = self.game.step(decision.action)
+                response = self.game.step(validate_command(decision.action, facts.waits_for))
             except InvalidCommandError as error:
                 failure = f"The command '{decision.action}' cannot be played: {error}"
                 decision = replace(decision, unplayable=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,7 @@ def test_a_line_given_to_a_key_prompt_is_answered_with_advice_and_not_cut(
 ) -> None:
     with started(written(tmp_path, build(version=5, code=ECHO), "keys.z5")) as game:
         before = game.snapshot()
-        with pytest.raises(
-            InvalidCommandError, match=r"waits for a key.* space, enter, .* one char"
-        ):
-            game.step(line)
+        assert re.search("waits for a key.* space, enter, .* one character", game.step(line))
         assert game.snapshot() == before
 
 
