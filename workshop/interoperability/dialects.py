@@ -251,6 +251,31 @@ FIVE_IRE = """{
   ]
 }"""
 
+JAN = """{
+  "mcpServers": {
+    "local": {
+      "command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "t0ken"},
+      "active": true, "official": true
+    },
+    "remote": {
+      "type": "http", "url": "https://remote.example/mcp", "command": "", "args": [], "env": {},
+      "headers": {"Authorization": "Bearer t0ken"}, "timeout": 30, "active": true
+    },
+    "off": {"command": "npx", "args": ["-y", "olostep-mcp"], "env": {}, "active": false}
+  },
+  "mcpSettings": {"toolCallTimeoutSeconds": 30, "enableSmartToolRouting": true}
+}"""
+
+COPILOT_JETBRAINS = """{
+  "servers": {
+    "local": {"command": "/opt/serve", "args": ["/srv/notes"], "env": {"TOKEN": "t0ken"}},
+    "remote": {
+      "url": "https://remote.example/mcp",
+      "requestInit": {"headers": {"Authorization": "Bearer t0ken"}}
+    }
+  }
+}"""
+
 
 class Example(NamedTuple):
     """A program's file in a project, and what comes of it."""
@@ -292,4 +317,6 @@ EXAMPLES = {
     "Amp": Example(".amp/settings.json", AMP),
     "Augment": Example("augment_settings.json", AUGMENT),
     "5ire": Example("mcp.json", FIVE_IRE),
+    "Jan": Example("mcp_config.json", JAN),
+    "GitHub Copilot for JetBrains": Example("mcp.json", COPILOT_JETBRAINS),
 }

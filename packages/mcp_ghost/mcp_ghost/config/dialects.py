@@ -205,11 +205,7 @@ DIALECTS = (
     Dialect(  # https://github.com/wenb1n-dev/mysql_mcp_server_pro/issues/6
         "Cherry Studio",
         "mcpServers",
-        {
-            "isActive": Key("disabled", _not),
-            "baseUrl": Key("url", lambda value: value or None),
-            "disabledTools": _NOT_THESE,
-        },
+        {"isActive": Key("disabled", _not), "baseUrl": Key("url"), "disabledTools": _NOT_THESE},
         ("name", "description", "registryUrl"),
     ),
     Dialect(  # https://docs.continue.dev/reference
@@ -236,6 +232,11 @@ DIALECTS = (
     Dialect("Augment", "augment.advanced.mcpServers", {}, ("name",), trailing_commas=True),
     # https://github.com/nanbingxyz/5ire/issues/74
     Dialect("5ire", "servers", {"isActive": Key("disabled", _not)}, ("key", "description")),
+    # https://github.com/janhq/jan/blob/main/src-tauri/src/core/mcp/constants.rs
+    Dialect("Jan", "mcpServers", {"active": Key("disabled", _not)}, ("official", "timeout")),
+    Dialect(  # https://github.com/github/github-mcp-server/blob/main/docs/installation-guides
+        "GitHub Copilot for JetBrains", "servers", {"requestInit": Key("headers", _headers_in)}
+    ),
 )
 """As each program documents it; how values refer to variables is in ``variables.py``."""
 
@@ -294,7 +295,7 @@ def translated(entry: Mapping[str, Any]) -> Translated:
         # JSON has no place for comments, so people write "_comment", "//" and "$schema".
         says_nothing = name in _WITHOUT_EFFECT or str(name).startswith(("_", "$", "//"))
         value = None if says_nothing else read(given) if read else given
-        if value is None:
+        if value is None or (value == "" and ours in ("command", "url")):  # as Jan has both
             continue
         if ours == "env" and isinstance(value, Mapping):
             value = {variable: _plain(it) for variable, it in value.items() if it is not None}

@@ -43,6 +43,7 @@ from mcp_ghost.providers.common import (
     WireRequest,
     doubtful,
     minimal_tools,
+    separated,
 )
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, OnExchange, with_all
 from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
@@ -496,6 +497,9 @@ class ProviderClient:
             clean = type(error)(self._endpoint.redact(str(error)))
             clean.usage = error.usage
             raise clean from None
+        if response.tool_calls:
+            calls = separated(response.tool_calls, request.names)
+            response = replace(response, tool_calls=calls)
         if not (response.content or response.tool_calls or was_paused(response)):
             raise EmptyReplyError(response)
         return response

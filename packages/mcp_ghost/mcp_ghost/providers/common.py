@@ -64,8 +64,9 @@ _LONGEST_MARK = 40
 _LENIENT = json.JSONDecoder(strict=False)
 # Marks of chat templates: ChatML, Llama, gpt-oss, GLM, DeepSeek, Gemma, Mistral.
 _BEGUN = re.compile(
-    r"\s*(?:<s>|<\|assistant\|>|<\|im_start\|>assistant\b"
-    r"|<\|start_header_id\|>assistant<\|end_header_id\|>)\s*"
+    r"\s*(?:<s>(?!.*</s>\s*\S)|<\|assistant\|>|<\|im_start\|>assistant\b"
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>)\s*",
+    re.DOTALL,
 )
 _ENDED = re.compile(
     r"(?:<[|\uff5c](?:im_end|eo[tm]_id|end(?:[_\u2581]?of[_\u2581]\w{1,20}|oftext)?|return|call|user"
@@ -259,6 +260,8 @@ def cleared(said: str) -> str:
     if turn and "<|" not in said[: turn.start()]:  # what follows, the model made up
         said = said[: turn.start()]
     while ended := _ENDED.search(said, max(0, len(said) - _LONGEST_MARK)):
+        if ended[0].startswith("</s>") and "<s>" in said:  # HTML's, of words that no longer hold
+            break
         said = said[: ended.start()].rstrip()
     return said
 
@@ -347,6 +350,20 @@ def tool_calls(said: Iterable[tuple[object, object, object]], names: ToolNames) 
         called = FunctionCall(names.decode(str(name or "")), text)
         calls[known] = ToolCall(known, "function", called)
     return [*calls.values()]
+
+
+def separated(calls: Iterable[ToolCall], names: ToolNames) -> list[ToolCall]:
+    """``calls``, and those within one of a tool that OpenAI's models make up for several at once.
+
+    https://community.openai.com/t/model-tries-to-call-unknown-function-multi-tool-use-parallel/490653
+    """
+    found: list[ToolCall] = []
+    for call in calls:
+        is_made_up = "multi_tool_use" in call.function.name
+        uses = dicts_in(object_of(call.function.arguments).get("tool_uses")) if is_made_up else []
+        said = ((None, use.get("recipient_name"), arguments_in(use)) for use in uses)
+        found += separated(tool_calls(said, names), names) if uses else [call]
+    return found
 
 
 def grown(before: str, more: str) -> str:

@@ -86,6 +86,8 @@ TEXTS = {
     ),
     "Mistral": ("Yes.</s>", "Yes.", None),
     "Mistral at both ends": ("<s>Yes.</s>", "Yes.", None),
+    "HTML": ("Now $8, not <s>$10</s>", "Now $8, not <s>$10</s>", None),
+    "HTML at the start": ("<s>$10</s> $8", "<s>$10</s> $8", None),
     "Gemma": ("Yes.<end_of_turn>\n<eos>", "Yes.", None),
     "Phi": ("Yes.<|end|><|endoftext|>", "Yes.", None),
     "GLM": ("Yes.<|user|>", "Yes.", None),

@@ -187,6 +187,30 @@ def test_a_call_in_words_is_no_answer(provider: WireName) -> None:
     assert NOTE["name"] in str(result["conversation_history"][-1]["content"])
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_calls_within_a_call_of_a_made_up_tool_are_made(provider: WireName, stream: bool) -> None:
+    def use(given: object, name: str = "functions.mcp_ghost_python_noted") -> dict[str, object]:
+        return {"recipient_name": name, "parameters": given}
+
+    several = {"tool_uses": [use({"text": "a"}), use('{"text": "b"}')]}
+    nested = {"tool_uses": [use(several, "multi_tool_use.parallel"), use({"text": "c"})]}
+    calls = [("multi_tool_use.parallel", nested), ("python.noted", {"text": "d"})]
+    script: list[Reply | str] = [tool_reply(calls), "Done."]
+    result, model = play(script, {}, provider, tools=[noted], stream=stream)
+    assert result["success"], result["errors"]
+    assert [step["result"] for step in result["tool_chain"]] == ["a", "b", "c", "d"]
+    assert "multi_tool_use" not in json.dumps(model.requests[1].body)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"tool_uses": []}, {"tool_uses": "noted"}])
+def test_a_made_up_tool_without_calls_within_is_unknown(wrong: dict[str, object]) -> None:
+    script: list[Reply | str] = [tool_reply([("multi_tool_use.parallel", wrong)]), "Done."]
+    result, model = play(script, {}, tools=[noted])
+    assert result["success"]
+    assert "multi_tool_use_parallel" in said_to(model, 1)
+
+
 def failed_generation(status: int) -> Reply:
     """What Groq answers, with 200 where it streams."""
     error = {"message": "Failed to call a function.", "type": "invalid_request_error"}
