@@ -30,6 +30,7 @@ from session.game_state import (
     TurnRecord,
     shown,
 )
+from session.perception.printed import says
 from session.playing import PlayingSettings
 from session.record.schema import write
 
@@ -220,7 +221,6 @@ def observation_of(facts: Facts) -> Observation:
 
     Every name is on one line, so that none can pose as part of a prompt.
     """
-    name = one_line(facts.room_name)
     is_told = facts.room_id is not None and facts.score is not None
     carried = facts.inventory
     return Observation(
@@ -242,7 +242,7 @@ def observation_of(facts: Facts) -> Observation:
         dark=facts.dark,
         world_hash=facts.world_hash,
         waits_for=facts.waits_for,
-        room_shown=bool(name) and name in one_line(facts.status_line),
+        room_shown=says(facts.status_line, facts.room_name),
         status_line="" if is_told else one_line(facts.status_line),
     )
 

@@ -15,7 +15,7 @@ from session.game_state import (
 )
 from session.levels import ObservationLevel
 from session.perception.directions import direction_of, directions_in, in_order
-from session.perception.printed import as_printed, is_named, said_here, says, stems
+from session.perception.printed import as_printed, is_named, phrases, said_here, says, stems
 
 _DEATH = re.compile(r"\b(?:die|died|dead|death|killed)\b", re.IGNORECASE)
 _MENTIONED = "mentioned"
@@ -41,7 +41,7 @@ class Perception:
     names: set[str] = field(default_factory=set)
     """Words in the names of the things that were ever told."""
     printed: set[str] = field(default_factory=set)
-    """Words of the game so far."""
+    """Words of the game so far, and which two stood side by side."""
     rooms: dict[int, RoomSeen] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
     room_names: set[str] = field(default_factory=set)
@@ -91,14 +91,14 @@ class Perception:
     def _read(self, text: str, command: str, seen: Observation) -> None:
         """Learn what the game has said, and of which of the things that are in view."""
         echo = stems(command)
-        printed = stems(text) - echo
+        printed = phrases(text, echo)
         self.printed |= printed
         if seen.room:
             if seen.room_shown or says(text, seen.room.name):
                 self.room_names.add(seen.room.name)
             here, said = self._room(seen.room.id), said_here(text, seen.room.name)
             here.directions |= directions_in(said)
-            words = printed if said == text else stems(said) - echo
+            words = printed if said == text else phrases(said, echo)
             names = {thing.name for thing in seen.visible}
             here.things |= names & self.carried  # what was just put down
             here.things |= {name for name in names if is_named(name, names, words)}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Set
 from functools import lru_cache
+from itertools import pairwise
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _LITTLE = frozenset({"a", "an", "and", "of", "the"})
@@ -12,7 +13,14 @@ _KEPT = 4096
 
 def stems(text: str) -> set[str]:
     """Return the words in ``text``, without the s of a plural."""
-    return {_stem(word) for word in _WORD.findall(text.lower())}
+    return set(_in_order(text))
+
+
+def phrases(text: str, echo: Set[str] = frozenset()) -> set[str]:
+    """Return words and pairs of neighbours in ``text``, but not those made of ``echo`` alone."""
+    words = _in_order(text)
+    pairs = {f"{one} {other}" for one, other in pairwise(words) if not {one, other} <= echo}
+    return (set(words) - echo) | pairs
 
 
 def says(text: str, name: str) -> bool:
@@ -39,34 +47,50 @@ def said_here(text: str, room_name: str) -> str:
     return text
 
 
-def is_named(name: str, others: Iterable[str], words: Set[str]) -> bool:
-    """Tell whether ``words`` name the thing: by a noun of its own, or else by its whole name."""
+def is_named(name: str, others: Iterable[str], printed: Set[str]) -> bool:
+    """Tell whether ``printed`` names the thing: by a noun of its own, or else by its whole name."""
     nouns = _nouns(name)
-    if nouns.isdisjoint(words):
+    if nouns.isdisjoint(printed):
         return False
     shared = {noun for other in others if other != name for noun in _nouns(other)}
-    return bool(nouns - shared & words & nouns) or _telling(name) <= words
+    return bool(nouns - shared & printed & nouns) or _telling(name) <= printed
 
 
 def as_printed(name: str, printed: Set[str]) -> str:
-    """As much of a thing's name as the game has printed; its author knows more than its player."""
+    """Return a name as far as it was printed in one piece, for its author knows more of it."""
     if _telling(name) <= printed:
         return name
-    words = [word for word in name.split() if stems(word) <= printed]
-    return " ".join(words).removeprefix("of ").removesuffix(" of")
+    words: list[str] = []
+    for word in reversed(name.split()):
+        told = _telling(" ".join((word, *words)))
+        if told and told <= printed:
+            words.insert(0, word)
+        elif words:
+            break
+    while words and words[0] in _LITTLE:
+        del words[0]
+    return " ".join(words)
 
 
 @lru_cache(_KEPT)
 def _nouns(name: str) -> frozenset[str]:
     """Return the last word of ``name``, and the one before "of"."""
-    words = [_stem(word) for word in _WORD.findall(name.lower())]
+    words = _in_order(name)
     before = words.index("of") - 1 if "of" in words[1:] else -1
     return frozenset({words[-1], words[before]} if words else ())
 
 
 @lru_cache(_KEPT)
 def _telling(name: str) -> frozenset[str]:
-    return frozenset(stems(name) - _LITTLE)
+    """Return what has to be printed before a name is: its words, and each two side by side."""
+    words = _in_order(name)
+    while words and words[0] in _LITTLE:
+        del words[0]
+    return frozenset(phrases(" ".join(words)) - _LITTLE)
+
+
+def _in_order(text: str) -> list[str]:
+    return [_stem(word) for word in _WORD.findall(text.lower())]
 
 
 @lru_cache(_KEPT)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from game_interface.machine.facts import Facts
+from orchestration.turn import observation_of
 from tests.support.episodes import answer, played, user_text
 from tests.support.games import written
 from tests.support.tiny_story import Object, build, loop, say
@@ -49,3 +51,16 @@ def test_a_story_that_tells_no_room_is_played_all_the_same(tmp_path: Path, is_on
     assert "Room: unknown\n" in told
     assert "You carry: unknown\n" in told
     assert "Deaths: unknown." in told
+
+
+@pytest.mark.parametrize(
+    ("status_line", "is_shown"),
+    [("Kitchen  Score: 0", False), ("It  Score: 0", True), ("In it, bound  Score: 0", True)],
+)
+def test_a_status_line_shows_a_name_only_as_a_word_of_its_own(
+    status_line: str, is_shown: bool
+) -> None:
+    facts = Facts(
+        room_id=1, room_name="it", status_line=status_line, dead=False, won=False, world_hash=""
+    )
+    assert observation_of(facts).room_shown is is_shown

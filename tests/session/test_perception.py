@@ -115,6 +115,33 @@ def test_what_is_carried_is_told_once_every_thing_has_a_name_that_was_printed() 
     assert perception.apply(turn(3, "drop all", "Done.", hall(inventory=()))).after.inventory == ()
 
 
+@pytest.mark.parametrize(
+    ("printed", "name", "told"),
+    [
+        ("A dark dome, and a tower beside it.", "dark tower", "tower"),
+        ("A tower. It is dark here.", "dark tower", "tower"),
+        ("The dark towers rise.", "dark tower", "dark tower"),
+        ("The brass lamp (battery-powered).", "battery-powered brass lamp", "brass lamp"),
+        ("Some leaves in a pile.", "pile of leaves", "leaves"),
+        ("A pile.", "pile of leaves", "pile"),
+        ("The pile of leaves.", "pile of leaves", "pile of leaves"),
+        ("Shafts and beams.", "walls and shafts", "shafts"),
+        ("A lamp.", "the lamp", "the lamp"),
+    ],
+)
+def test_of_a_name_only_words_that_were_printed_side_by_side_are_told(
+    printed: str, name: str, told: str
+) -> None:
+    seen = hall(inventory=(name,), visible=())
+    assert Perception(Level.FACTS).begin(printed, seen).inventory == (ThingSeen(told),)
+
+
+def test_of_two_things_with_one_noun_the_words_of_another_do_not_name_one() -> None:
+    lamps = hall(visible=("brass lamp", "steel lamp"))
+    told = Perception(Level.FACTS).begin("Hall\nA brass lamp, and a steel door.", lamps)
+    assert told.visible == (LAMP,)
+
+
 def test_what_was_carried_here_is_known_here() -> None:
     perception = Perception(Level.FACTS)
     perception.begin(f"{OPENING} You hold a key.", hall())
