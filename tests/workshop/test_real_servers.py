@@ -70,7 +70,7 @@ def tour(folder: Path, uvx: str) -> subprocess.CompletedProcess[str]:
 def test_a_server_without_the_tool_is_a_failure(tmp_path: Path) -> None:
     done = tour(tmp_path, f'exec "{sys.executable}" -S "{FAULTY}" ok')
     assert done.returncode == 1, done.stderr
-    assert "0 passed, 2 failed, 0 not to be had" in done.stdout
+    assert "0 passed, 2 failed, 0 not available on this machine" in done.stdout
     assert "no answer of the server to time.convert_time" in done.stdout
     assert done.stdout.count("FAIL: convert_time") == 2
 
@@ -80,7 +80,7 @@ def test_a_server_without_the_tool_is_a_failure(tmp_path: Path) -> None:
 def test_what_cannot_be_had_is_told_as_such(tmp_path: Path) -> None:
     done = tour(tmp_path, "echo 'error: no route to the registry' >&2; exit 2")
     assert done.returncode == 1, done.stderr
-    assert "0 passed, 0 failed, 2 not to be had" in done.stdout
+    assert "0 passed, 0 failed, 2 not available on this machine" in done.stdout
     assert "mcp-server-time cannot be installed: error: no route to the registry" in done.stdout
     assert "not here: convert_time" in done.stdout
 
