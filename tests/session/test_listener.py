@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from session import listener
 from session.listener import MOST_CONNECTIONS, small_server
 from tests.support import PATIENCE
+from tests.support.servers import eventually
 
 ASKS = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 SLOW = pytest.mark.parametrize(
@@ -105,13 +106,13 @@ def test_who_does_not_send_a_whole_request_in_time_is_closed(
 
 
 def test_who_does_not_read_an_answer_in_time_is_closed(
-    place: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+    server: uvicorn.Server, place: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener, "READ_SECONDS", 0.2)
     with connected(place) as connection:
         connection.sendall(ASKS.replace(b"/", b"/long", 1))
-        dropped = threading.Event()
-        dropped.wait(0.5)
+        assert eventually(lambda: server.server_state.total_requests == 1)
+        assert eventually(lambda: not server.server_state.connections)
         assert is_closed(connection)
 
 

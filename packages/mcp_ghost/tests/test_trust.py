@@ -18,7 +18,7 @@ from mcp_ghost.errors import LLMError
 from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.hosted import HOSTED
 from mcp_ghost.trust import VARIABLE, is_plain, may_use
-from tests.support import ROOT
+from tests.support import PATIENCE, ROOT
 
 OPENS = "MOVIE_ALLOW_PRIVATE_URLS=1\n"
 
@@ -49,7 +49,7 @@ def somebody_at_the_terminal(
         looking = Thread(target=look)
         looking.start()
         yield shown
-        looking.join(5)
+        looking.join(PATIENCE)
         for stream in streams:
             stream.detach()
     os.close(ours)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 
 import httpx2
 import pytest
@@ -13,6 +13,7 @@ from movie_generator.pages import fetch
 from movie_generator.pages.robots import Robots
 from movie_generator.pages.urls import UrlPolicy
 from movie_generator.settings import Limits
+from tests.support import PATIENCE
 from tests.support.movie import site
 
 ANY = UrlPolicy(allow_private=True)
@@ -65,10 +66,12 @@ def test_a_fault_of_the_page_itself_does_not_pass(
 def test_a_page_that_takes_too_long_to_parse_is_not_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fetch, "page_of", lambda *_: time.sleep(0.4))
+    given_up = threading.Event()
+    monkeypatch.setattr(fetch, "page_of", lambda *_: given_up.wait(PATIENCE))
     with site({"/page": ("text/html", b"<p>x")}) as served:
-        found = read(f"{served.url}/page", 0.2)
-    assert "could not be parsed within 0.2 s" in str(found)
+        found = read(f"{served.url}/page", 0.5)
+    given_up.set()
+    assert "could not be parsed within 0.5 s" in str(found)
     assert not found.passes
 
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -71,7 +70,7 @@ def said(process: subprocess.Popen[str], words: str) -> str:
         *(pytest.param(it, 2000, marks=pytest.mark.soak) for it in (256, 1024, 65_536)),
     ],
 )
-def test_a_game_ends_as_if_nobody_had_flooded_its_page_which_soon_answers_again(
+def test_a_game_ends_as_if_nobody_had_flooded_its_page_which_answers_again(
     tmp_path: Path, descriptors: int, connections: int
 ) -> None:
     flood, script = threading.Event(), ScriptedModel(BUNDLED_COMMANDS)
@@ -99,9 +98,7 @@ def test_a_game_ends_as_if_nobody_had_flooded_its_page_which_soon_answers_again(
             with flooded(address, connections, *BEGUN), flooded(address, 200, stream):
                 flood.set()
                 said(process, "stays up until")
-            over = time.monotonic()
             assert httpx2.get(f"{address}alive", timeout=PATIENCE).status_code == 204
-            assert time.monotonic() - over < 10
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=PATIENCE)
         finally:

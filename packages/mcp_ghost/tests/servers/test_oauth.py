@@ -25,7 +25,7 @@ from mcp_ghost.servers.oauth.browser import Authorize
 from mcp_ghost.servers.oauth.network import FAULT, IssuerPolicy, ask
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.testing import Reply, tool_reply
-from tests.support import PATIENCE
+from tests.support import FOREVER, PATIENCE
 from tests.support.ghosts import play, said_to
 from tests.support.servers.guarded import SECRET_CLIENT, Guarded, guarded
 
@@ -96,6 +96,7 @@ async def test_strangers_who_connect_and_ask_nothing_do_not_keep_the_browser_out
 ) -> None:
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(browser, "_REQUEST_SECONDS", FOREVER)
     back = browser.address_to_return_to()
     url = f"https://sign.example/in?{urlencode({'redirect_uri': back, 'state': 'ours'})}"
     signed_in = asyncio.create_task(browser.in_browser(url, "A sign-in."))
@@ -106,7 +107,7 @@ async def test_strangers_who_connect_and_ask_nothing_do_not_keep_the_browser_out
             strangers.append(await asyncio.open_connection(host, port))
     for reader, _ in strangers[:24]:
         with suppress(ConnectionError):
-            assert await asyncio.wait_for(reader.read(), PATIENCE / 20) == b""
+            assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
     async with httpx2.AsyncClient(trust_env=False) as client:
         assert "signed in" in (await client.get(f"{back}?code=1&state=ours")).text
     assert await asyncio.wait_for(signed_in, PATIENCE) == f"{back}?code=1&state=ours"

@@ -17,6 +17,7 @@ from mcp_ghost.errors import (
     MCPToolCallError,
 )
 from mcp_ghost.toolsets.union import Toolbox
+from tests.support import PATIENCE
 from tests.support.servers import eventually, faulty, is_running, open_descriptors, pids, seen
 
 pytestmark = pytest.mark.mcp
@@ -149,7 +150,7 @@ async def close_during_a_call(log: Path) -> None:
     await toolbox.union.close()
     for call in calls:
         with pytest.raises(MCPToolCallError):
-            await asyncio.wait_for(call, 5)
+            await asyncio.wait_for(call, PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def test_toolboxes_close_in_any_order_and_from_any_task(tmp_path: Path) -> None:
         await boxes[1].union.close()
         await asyncio.create_task(boxes[0].union.close())
         assert (await boxes[2].result("b.echo", {"text": "on"})).content == "on"
-        await asyncio.wait_for(boxes[2].union.close(), 10)
+        await asyncio.wait_for(boxes[2].union.close(), PATIENCE)
 
     asyncio.run(life())
     assert len(pids(log)) == 3
