@@ -65,26 +65,14 @@ def results_of(played: StoredEvaluation, jobs: int | None = None) -> dict[str, A
 
 
 def _variant(played: StoredEvaluation, name: str) -> Figures:
-    sample, first = played.of(name), played.variants[0]
-    episodes = list(sample.values())
-    starts = [it.start for it in episodes if it.start]
+    first = played.variants[0]
+    starts = [it.start for it in played.of(name).values() if it.start]
     parts_off = {part for start in starts for part in start.parts_off}
     if played.agreed["tools"] and not all(start.mcp for start in starts):
         parts_off.add(TOOLS)
-    figures = {
-        "variant": name,
-        "parts_off": sorted(parts_off),
-        **variant_figures(episodes, played.turns),
-        "mean": inference.means(sample, played.turns),
-        "mean_finished": inference.means(inference.finished(sample), played.turns),
-    }
-    if played.agreed.get("stories"):
-        figures["games"] = len({key.game for key in sample})
-    if name != first:
-        base = played.of(first)
-        figures["compared_with"] = first
-        figures["difference"] = inference.differences(sample, base, played.turns)
-    return figures
+    base = (first, played.of(first)) if name != first else None
+    measured = inference.of_variant(played, name, played.turns, base)
+    return {"variant": name, "parts_off": sorted(parts_off), **measured}
 
 
 def _game(played: StoredEvaluation, game: str, variant: str) -> Figures:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from mcp_ghost.cli.arguments import Commands, Parser, add_flags, add_trust
+from mcp_ghost.cli.arguments import Commands, Parser, add_command, add_flags, add_trust
 from mcp_ghost.cli.program import DONE, FAILED, Errors, program
 
 _PROGRAM = "python -m storage"
@@ -72,9 +72,7 @@ def _add_story(command: Parser) -> None:
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:
-    command = commands.add_parser(
-        name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}."
-    )
+    command = add_command(commands, name, purpose)
     add_flags(command, _WHERE)
     add_trust(command)
     return command

@@ -3,9 +3,10 @@
 import argparse
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from mcp_ghost.cli.arguments import Parser, add_flags, add_trust, port_number
+from mcp_ghost.cli.arguments import Parser, add_command, add_flags, add_trust, port_number
 
 PROGRAM = "python -m viewer"
 DEFAULT_PORT = 8723
@@ -82,11 +83,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
         open={"action": argparse.BooleanOptionalAction, "default": False},
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-
-    def command(name: str, text: str) -> Parser:
-        described = f"{text[0].upper()}{text[1:]}."
-        return commands.add_parser(name, parents=[where], help=text, description=described)
-
+    command = partial(add_command, commands, parents=[where])
     export = command("export", "write a site that any web host can serve")
     export.add_argument("folder", type=Path, metavar="DIR", help="where to write it")
     export.add_argument(

@@ -6,7 +6,7 @@ from typing import Any
 
 from evaluation.agreement import flat, short
 from evaluation.bootstrap import METHOD
-from evaluation.figures import Figures, variant_figures
+from evaluation.figures import Figures
 from evaluation.outcome import inference, tables
 from evaluation.outcome.stored import StoredEvaluation, stories_of
 from evaluation.outcome.tables import NONE, Table, listed
@@ -131,23 +131,13 @@ def _variant(
     def label(name: str, variant: str, its: StoredEvaluation) -> str:
         return f"{name}: {variant}" if len(its.variants) > 1 else name
 
-    sample, base = played.of(variant), variant
+    base = variant
     if len(played.variants) == len(first.variants) == 1:
         base = first.variants[0]  # there is no other to compare it with
-    figures = {
-        "variant": label(name, variant, played),
-        "evaluation": name,
-        "of_evaluation": variant,
-        **variant_figures(list(sample.values()), turn),
-        "mean": inference.means(sample, turn),
-        "mean_finished": inference.means(inference.finished(sample), turn),
-    }
-    if played.agreed.get("stories"):
-        figures["games"] = len({key.game for key in sample})
-    if base in first.variants and name != first_name:
-        figures["compared_with"] = label(first_name, base, first)
-        figures["difference"] = inference.differences(sample, first.of(base), turn)
-    return figures
+    is_compared = base in first.variants and name != first_name
+    with_what = (label(first_name, base, first), first.of(base)) if is_compared else None
+    named = {"variant": label(name, variant, played), "evaluation": name, "of_evaluation": variant}
+    return {**named, **inference.of_variant(played, variant, turn, with_what)}
 
 
 def _differing(

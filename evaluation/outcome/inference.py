@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from evaluation.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
-from evaluation.figures import EpisodeFigures, Figures, checkpoints
+from evaluation.figures import EpisodeFigures, Figures, checkpoints, variant_figures
 from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import (
     HIGHER,
@@ -71,6 +71,23 @@ def _estimate(known: Mapping[Cell, float]) -> Estimate | None:
 def compared(sample: Sample) -> Mapping[str, Figure]:
     """Name -> how it is read, of the figures that are compared."""
     return _OVER_GAMES if any(key.game for key in sample) else _COMPARED
+
+
+def of_variant(
+    played: StoredEvaluation, variant: str, turn: int, base: tuple[str, Sample] | None
+) -> Figures:
+    """What a variant achieved up to ``turn``, and how much more than the named sample ``base``."""
+    sample = played.of(variant)
+    figures = {
+        **variant_figures(list(sample.values()), turn),
+        "mean": means(sample, turn),
+        "mean_finished": means(finished(sample), turn),
+    }
+    if played.agreed.get("stories"):
+        figures["games"] = len({key.game for key in sample})
+    if base:
+        figures |= {"compared_with": base[0], "difference": differences(sample, base[1], turn)}
+    return figures
 
 
 def means(sample: Sample, turns: int) -> Figures:

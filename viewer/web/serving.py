@@ -8,6 +8,7 @@ import sys
 import threading
 import webbrowser
 from contextlib import suppress
+from functools import partial
 
 from mcp_ghost.network import is_loopback
 from session.game_configuration import ConfigurationError
@@ -30,33 +31,24 @@ def listening(host: str, port: int | None, advice: str = "choose another --port"
     last = DEFAULT_PORT + _PORTS_TRIED - 1 if port is None else port
     try:
         family, *_, place = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        listen = partial(socket.create_server, family=family, backlog=128, dualstack_ipv6=both)
         for wanted in range(DEFAULT_PORT if port is None else port, last):
             try:
-                return _bound(family, str(place[0]), wanted)
+                return listen((place[0], wanted))
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
-        return _bound(family, str(place[0]), last)
+        return listen((place[0], last))
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             ports = f"Port {last} is" if port else f"Ports {DEFAULT_PORT} to {last} are"
             why = f"{ports} already taken by another program"
         else:
-            why = f"Cannot serve on {host}, port {port or DEFAULT_PORT} ({error.strerror})"
+            reason = str(error.strerror).partition(" (while")[0]  # without the address again
+            why = f"Cannot serve on {host}, port {port or DEFAULT_PORT} ({reason})"
             advice = advice if host == "127.0.0.1" else "choose another --host, or leave it out"
         raise ConfigurationError(f"{why}: {advice}.") from error
-
-
-def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
-    listener = socket.socket(family)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(128)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 def address_of(listener: socket.socket, host: str) -> str:

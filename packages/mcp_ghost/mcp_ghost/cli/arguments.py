@@ -97,6 +97,12 @@ def add_flags(where: argparse._ActionsContainer, described: str, **more: Mapping
         where.add_argument(*names, help=meaning, **options)
 
 
+def add_command(commands: Commands, name: str, purpose: str, **options: Any) -> Parser:  # noqa: ANN401
+    """Add a command; ``purpose`` is said in the list of commands and in its own help."""
+    described = f"{purpose[0].upper()}{purpose[1:]}."
+    return commands.add_parser(name, help=purpose, description=described, **options)
+
+
 def _not_empty(kind: Callable[[str], object], text: str) -> object:
     if not text:
         raise argparse.ArgumentTypeError("the value is empty: is a shell variable unset?")

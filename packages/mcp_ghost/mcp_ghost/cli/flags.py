@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from mcp_ghost.cli.arguments import (
-    Commands,
     Parser,
+    add_command,
     add_flags,
     add_trust,
     number,
@@ -137,25 +137,25 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = _added(commands, "run", "run one operation")
+    run = add_command(commands, "run", "run one operation")
     what = _add_what(run)
     add_flags(what, _PROMPT, prompt={"required": True})
     _add_how(run)
     add_flags(run.add_argument_group("output"), f"{_OUTPUT}{_QUIET}")
-    chat = _added(commands, "chat", "talk with a model that may call tools; Ctrl-D ends it")
+    chat = add_command(commands, "chat", "talk with a model that may call tools; Ctrl-D ends it")
     _add_what(chat)
     _add_how(chat)
     add_flags(chat.add_argument_group("output"), _QUIET)
-    tools = _added(commands, "tools", "list the tools of the servers")
+    tools = add_command(commands, "tools", "list the tools of the servers")
     config = next(line for line in _WHAT_TO_DO.splitlines() if "--config" in line)
     startup = next(line for line in _LIMITS.splitlines() if "--startup" in line)
     add_flags(tools, config, config={"required": True})
     _add_options(tools, f"{startup}\n{_CHOICE}")
     add_flags(tools, "--json  print everything as JSON")
-    inspect = _added(commands, "inspect", "show a recorded run step by step")
+    inspect = add_command(commands, "inspect", "show a recorded run step by step")
     inspect.add_argument("file", metavar="FILE", help="a golden, or what 'run --json' printed")
     add_flags(inspect, "--json  print it as JSON")
-    replay = _added(commands, "replay", "run a golden again and compare the two runs")
+    replay = add_command(commands, "replay", "run a golden again and compare the two runs")
     replay.add_argument("file", metavar="FILE", help="a golden")
     replay.add_argument(
         "--servers",
@@ -165,11 +165,6 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     )
     add_flags(replay, "--config FILE  with --servers live: the MCP servers to start")
     return parser.parse_args(arguments, Flags())
-
-
-def _added(commands: Commands, name: str, purpose: str) -> Parser:
-    described = f"{purpose[0].upper()}{purpose[1:]}."
-    return commands.add_parser(name, help=purpose, description=described)
 
 
 class _Version(argparse.Action):
