@@ -21,7 +21,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
-from movie_generator.queue.tables import JOBS, METADATA
+from movie_generator.pages.urls import url_key
+from movie_generator.queue.tables import JOBS, METADATA, VERSION, VERSIONS
 
 _WAIT_FOR_LOCK = 30.0
 _CONNECT_SECONDS = 10
@@ -34,13 +35,6 @@ _OF_PSYCOPG = "context"
 _LOCK = 0x6D6F7669  # any number that means these tables to all of their users
 CHANNEL = "movie_jobs"
 """Where PostgreSQL tells of changes."""
-VERSION = "0002"
-"""The latest of ``migrations/versions``."""
-VERSION_TABLE = "movie_jobs_version"
-_MIGRATIONS = Path(__file__).parent / "migrations"
-_VERSIONS = sa.Table(
-    VERSION_TABLE, sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True)
-)  # as Alembic makes it
 _logger = logging.getLogger("movie_generator")
 
 
@@ -110,33 +104,28 @@ class JobDatabase:
         self._engine.dispose()
 
     def _bring_up_to_date(self, connection: sa.Connection) -> None:
-        """Create the tables, or change those of an earlier version, within this transaction."""
+        """Create the tables, or what those of an earlier version lack, within this transaction."""
         tables = sa.inspect(connection)
-        found = None
-        if tables.has_table(VERSION_TABLE):
-            found = connection.execute(sa.select(_VERSIONS.c.version_num)).scalar_one_or_none()
-        elif not tables.has_table(JOBS.name):
-            METADATA.create_all(connection)
-            _VERSIONS.create(connection)
-            connection.execute(sa.insert(_VERSIONS).values(version_num=VERSION))
+        if tables.has_table(VERSIONS.name):
+            found = connection.execute(sa.select(VERSIONS.c.version_num)).scalar_one()
+            if found != VERSION:
+                raise JobDatabaseError(
+                    f"The job database {self._name} was made by a later version of "
+                    "movie_generator. Use that version, or another database (MOVIE_DATABASE_URL)."
+                )
             return
-        if found == VERSION:
-            return
-        from alembic import command  # rarely needed, and slow to import
-        from alembic.config import Config
-        from alembic.util import CommandError
-
-        config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-        config.set_main_option("path_separator", "os")
-        config.attributes["connection"] = connection
-        try:
-            command.upgrade(config, "head")
-        except CommandError as error:
-            raise JobDatabaseError(
-                f"The job database {self._name} was made by a later version of movie_generator. "
-                "Use that version, or another database (MOVIE_DATABASE_URL)."
-            ) from error
+        if tables.has_table(JOBS.name):  # as they were before their versions were counted
+            known = {it["name"] for it in tables.get_columns(JOBS.name)}
+            for column in (it for it in JOBS.c if it.name not in known):
+                added = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {JOBS.name} ADD COLUMN {added}")
+            for index in JOBS.indexes:
+                index.create(connection, checkfirst=True)
+            for job_id, url in connection.execute(sa.select(JOBS.c.id, JOBS.c.url)).all():
+                keyed = sa.update(JOBS).where(JOBS.c.id == job_id).values(url_key=url_key(url))
+                connection.execute(keyed)
+        METADATA.create_all(connection)
+        connection.execute(sa.insert(VERSIONS).values(version_num=VERSION))
 
 
 def _connect(address: str) -> tuple[sa.Engine, str]:

@@ -1,4 +1,4 @@
-"""The tables of the queue, as they are now; ``migrations`` knows how they came to be."""
+"""The tables of the queue."""
 
 from datetime import UTC, datetime
 
@@ -59,3 +59,9 @@ STEPS = sa.Table(
     sa.Column("content", sa.Text, nullable=False),
 )
 """What is finished of the jobs that are not."""
+
+VERSIONS = sa.Table(
+    "movie_jobs_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True)
+)
+VERSION = "0002"
+"""Of the tables; the first had no number."""

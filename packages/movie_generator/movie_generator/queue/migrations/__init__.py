@@ -1,1 +1,0 @@
-"""How the tables changed from version to version."""
