@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from mcp_ghost.cli.arguments import Commands, Parser, add_flags, add_trust, seconds, whole_number
 from movie_generator import __version__
-from movie_generator.environment import MOST_DAYS
 
 PROGRAM = "movie-generator"
 
@@ -84,7 +83,7 @@ _SHOW = """\
 _FORMATS = ("text", "srt", "vtt", "scenes")
 _STATES = ("pending", "processing", "completed", "failed", "cancelled")
 _job_id = whole_number(1, 2**31 - 1)
-_days = whole_number(0, MOST_DAYS)
+_days = whole_number(0)
 
 
 class Flags(argparse.Namespace):

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,11 +65,9 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
     if output:
         check_writable(output, "-o")
     environment = Environment.read()
-    environment = replace(
-        environment,
-        config_path=flags.config or environment.config_path,
-        mcp_config_path=flags.mcp_config or environment.mcp_config_path,
-    )
+    named = {"config_path": flags.config, "mcp_config_path": flags.mcp_config}
+    named = {key: file for key, file in named.items() if file}
+    environment = environment.model_copy(update=named)
     source, *more = _sources(flags)
     config = _config(flags, environment)
     logging.getLogger("movie_generator").setLevel(logging.ERROR)  # warnings are shown as progress

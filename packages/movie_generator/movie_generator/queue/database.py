@@ -5,7 +5,6 @@ spreads, and how the tables are made when several processes start at once.
 """
 
 import logging
-import socket
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -30,8 +29,6 @@ _FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 """Seconds between two looks for a server; each pause is twice the one before."""
 _PING_SECONDS = 2
-_OF_PSYCOPG = "context"
-"""SQLAlchemy's only argument that says nothing about the server."""
 _LOCK = 0x6D6F7669  # any number that means these tables to all of their users
 CHANNEL = "movie_jobs"
 """Where PostgreSQL tells of changes."""
@@ -209,43 +206,26 @@ def _reason(error: SQLAlchemyError) -> str:
 def _wait_for_server(name: str, arguments: Mapping[str, Any], seconds: float) -> None:
     """Return when the server takes connections, waiting will not help, or ``seconds`` are over.
 
-    What waiting cannot cure (a wrong password, a database that does not exist, a host that nobody
-    knows) is found by connecting, which follows in any case.
+    What waiting cannot cure, such as a wrong password or a database that does not exist, is found
+    by connecting, which follows in any case. A host that nobody knows may be one that is starting.
     """
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import make_conninfo
+    from psycopg.pq import PGconn, Ping
+
+    told = {key: value for key, value in arguments.items() if key != "context"}  # SQLAlchemy's own
+    try:
+        asked = make_conninfo(**{**told, "connect_timeout": _PING_SECONDS}).encode()
+    except ProgrammingError:  # an option that does not exist
+        return
     end = time.monotonic() + seconds
     pause = _FIRST_PAUSE
-    while (left := end - time.monotonic()) > 0 and _may_come_up(arguments):
+    while (left := end - time.monotonic()) > 0:
+        if Ping(PGconn.ping(asked)) not in (Ping.REJECT, Ping.NO_RESPONSE):
+            return
         if pause == _FIRST_PAUSE:
             _logger.warning(
                 "The job database %s does not answer; waiting for it, at most %g s", name, seconds
             )
         time.sleep(min(pause, left))
         pause = min(2 * pause, LONGEST_PAUSE)
-
-
-def _may_come_up(arguments: Mapping[str, Any]) -> bool:
-    """Whether the server does not take connections now, but may do so later."""
-    from psycopg import ProgrammingError
-    from psycopg.conninfo import make_conninfo
-    from psycopg.pq import PGconn, Ping
-
-    told = {key: value for key, value in arguments.items() if key != _OF_PSYCOPG}
-    try:
-        asked = make_conninfo(**{**told, "connect_timeout": _PING_SECONDS})
-    except ProgrammingError:  # an option that does not exist
-        return False
-    missing = Ping(PGconn.ping(asked.encode())) in (Ping.REJECT, Ping.NO_RESPONSE)
-    return missing and not _is_unknown(arguments.get("host") or "")
-
-
-def _is_unknown(hosts: str) -> bool:
-    """Whether no host has that name, or none of those names."""
-    for host in hosts.split(","):
-        is_socket = not host or host.startswith(("/", "@"))  # of this machine
-        try:
-            if is_socket or socket.getaddrinfo(host, None):
-                return False
-        except socket.gaierror as error:
-            if error.errno != socket.EAI_NONAME:
-                return False
-    return True

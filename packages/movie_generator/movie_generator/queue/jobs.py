@@ -42,6 +42,8 @@ RESULT_FORMAT = "VideoScript/1"
 _LONGEST_ERROR = 2000
 _LONGEST_MESSAGE = 200
 _LONGEST_NAME = 120
+_MOST_DAYS = 100_000
+"""The calendar has a beginning."""
 _NOBODYS: dict[str, None] = {"worker": None, "claim": None, "lease_until": None}
 _FRESH: dict[str, Any] = {
     **_NOBODYS,
@@ -157,7 +159,7 @@ class JobQueue:
     def prune(self, days: float) -> int:
         """Delete the jobs that were finished more than ``days`` ago; how many they were."""
         with self.database.transaction() as connection:
-            limit = self.database.now(connection) - timedelta(days=days)
+            limit = self.database.now(connection) - timedelta(days=min(days, _MOST_DAYS))
             old = sa.and_(JOBS.c.status.in_(FINISHED), JOBS.c.finished_at < limit)
             _forget(connection, STEPS.c.job_id.in_(sa.select(JOBS.c.id).where(old)))
             return connection.execute(sa.delete(JOBS).where(old)).rowcount
