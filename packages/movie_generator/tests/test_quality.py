@@ -221,6 +221,15 @@ def test_what_is_nearly_json_is_read(mark: str) -> None:
     assert len(model.requests) == 1
 
 
+def test_curly_quotation_marks_and_further_commas_are_read() -> None:
+    said = '“Stone,, yes” she said, and "iron" alone.'
+    reply = script_reply(description=said).replace('\\"', "~")
+    curly = re.sub(r'"([^"]*)"', r"“\1”", reply).replace("~", '"').replace(", “", ",, “")
+    made, model = written(curly)
+    assert len(model.requests) == 1
+    assert made.description == said
+
+
 def test_json_inside_of_a_text_of_json_is_found() -> None:
     _, model = written(json.dumps(script_reply()))
     assert len(model.requests) == 1

@@ -38,6 +38,7 @@ _ITEM_OR_MINUS = re.compile(r"^( {0,3})-(?=[ \t]+\d{1,3}(?:[.,]\d{1,2})?[ ]?°)"
 """What would be lost as the mark of an item."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+")
 _STARS = re.compile("★+")
+_LASTED = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\d:])")
 _TWICE = re.compile(r"\btwice\b", re.IGNORECASE)
 _JAPANESE_ORDINAL = re.compile(r"第(\d+)")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
@@ -78,6 +79,7 @@ class Evidence:
     def _plain(self) -> str:
         text = _ADDRESS.sub(" ", f"{self.head}\n{self.text}")
         text = _STARS.sub(lambda it: f" {len(it[0])} stars ", text)
+        text = _LASTED.sub(r"\g<0> (\1 hours \2 minutes \3 seconds)", text)
         return folded(_CELLS.sub(" ; ", _with_clear_dashes(text)))
 
     @cached_property

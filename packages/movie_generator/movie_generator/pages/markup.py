@@ -300,11 +300,11 @@ def _leave_out_unseen(tree: HtmlElement, doubtful: list[HtmlElement]) -> None:
     The answer to a question stays: readers open it.
     """
     hidden: list[HtmlElement] = []
-    for tag in tree.xpath(f"{_ANY}[@hidden or @style]"):
+    for tag in tree.xpath(f"{_ANY}[@hidden or @style or @color]"):
         style = tag.get("style", "")
         if "hidden" in tag.attrib or _HIDDEN.search(style):
             hidden.append(tag)
-        elif _UNSEEN.search(style) or ("color" in style and _has_colour_of_paper(tag)):
+        elif _UNSEEN.search(style) or _has_colour_of_paper(tag):
             doubtful.append(tag)
     opened = {name for it in tree.xpath(_OPENED) for name in it.split()}
     answers = {it for it in hidden + doubtful if it.get("id") in opened or _is_answer(it)}
@@ -349,11 +349,12 @@ def _is_answer(tag: HtmlElement) -> bool:
 
 def _has_colour_of_paper(tag: HtmlElement) -> bool:
     """Whether letters have the colour that the page says is behind them."""
-    ink = _INK.search(tag.get("style", ""))
+    ink = _INK.search(f"{tag.get('style', '')};color:{tag.get('color', '')}")
     if ink is None:
         return False
     for holder in (tag, *tag.iterancestors()):
-        style = f"{holder.get('style', '')};background:{holder.get('bgcolor', '')}"
+        style = f"{holder.get('style', '')};background:"
+        style += holder.get("bgcolor") or holder.get("background", "")
         if paper := _PAPER.search(style):
             return _colour(ink[1]) == _colour(paper[1])
     return False

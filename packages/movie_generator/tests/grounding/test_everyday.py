@@ -50,6 +50,8 @@ def reasons(page: str, sentence: str, language: str) -> list[str]:
 @pytest.mark.parametrize(
     ("page", "sentence", "language"),
     [
+        (f"Her time: 2:31:04.{EN}", "She took two hours, 31 minutes and four seconds.", "en"),
+        (f"Her time: 2:31:04.{EN}", "She took more than two and a half hours.", "en"),
         (f"It cost Q179 million.{EN}", "It cost 179 million quetzales.", "en"),
         (f"It cost Q179 million.{EN}", "It cost Q179 million.", "en"),
         (f"It cost Rs 300.{EN}", "It cost 300 rupees.", "en"),

@@ -361,6 +361,7 @@ def test_what_a_style_hides_is_left_out_unless_it_is_much_of_the_page(hidden: st
     rules = "@media print {.text {display:none}} .secret {display:none} #secret {display: none}"
     style = f"<style>{rules}</style>"
     secret = f"<div {hidden}><p>It has 77 arches, says the sign on its southern end.</p></div>"
+    secret += '<span style="background:#fff"><font color=white>All 77 of them.</font></span>'
     page = page_from_html(f"{style}<main class=text>{ARTICLE}{secret}</main>", URL)
     assert "on day 7" in page.text
     assert "77" not in page.text
@@ -392,6 +393,7 @@ def test_only_a_page_of_the_same_site_is_the_pages_own_address(canonical: str, u
         'class="d-none d-md-block"',
         'style="color:#fff; background:#333"',
         'style="color:#fff"',
+        'background="night.png" bgcolor="" color="white"',
     ],
 )
 def test_what_is_shown_to_some_or_in_white_on_a_picture_is_kept(shown: str) -> None:
