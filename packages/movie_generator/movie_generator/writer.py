@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from pydantic import ValidationError
 
 from mcp_ghost.messages import LLMResponse, Message
 from mcp_ghost.providers.client import ProviderClient
 from movie_generator import prompts
-from movie_generator.answers import json_object, list_schema, object_schema
+from movie_generator.answers import json_object
 from movie_generator.errors import ScriptError
 from movie_generator.grounding import check
 from movie_generator.grounding.evidence import Evidence
@@ -23,8 +22,6 @@ from movie_generator.settings import AppConfig
 _MAX_PROBLEMS = 12
 _MAX_UNSUPPORTED = 40
 _KATAKANA = {hiragana: hiragana + 0x60 for hiragana in range(0x3041, 0x3097)}
-_TEXT = {"type": "string"}
-_NOTHING = {"type": "null"}
 
 
 async def write_script(
@@ -95,36 +92,15 @@ async def _ask(
     client: ProviderClient, messages: list[Message], page: Page, config: AppConfig
 ) -> LLMResponse:
     """A reply; no tools are offered, so that nothing in the page can call one."""
-    schema = {"name": "video_script", "strict": True, "schema": script_schema(page, config)}
+    schema = {
+        "name": "video_script",
+        "strict": True,
+        "schema": prompts.script_schema(config, page.images),
+    }
     return await client.complete(
         messages,
         response_format={"type": "json_schema", "json_schema": schema},
         max_tokens=config.limits.answer_tokens,
-    )
-
-
-def script_schema(page: Page, config: AppConfig) -> dict[str, Any]:
-    """The shape of a script: only the page's images, and only the configured personas."""
-    dialogue = config.style == "dialogue"
-    persona = {"type": "string", "enum": [p.id for p in config.personas]} if dialogue else _NOTHING
-    images: list[str | None] = [image.url for image in page.images]
-    image = {"type": ["string", "null"], "enum": [*images, None]} if images else _NOTHING
-    section = object_schema(
-        title=_TEXT,
-        narrations=list_schema(
-            object_schema(
-                text=_TEXT, reading=_TEXT, persona_id=persona, source=object_schema(quote=_TEXT)
-            )
-        ),
-        slide_prompt={"type": ["string", "null"]},
-        source_image_url=image,
-    )
-    roles = list_schema(object_schema(persona_id=persona, role=_TEXT, description=_TEXT))
-    return object_schema(
-        title=_TEXT,
-        description=_TEXT,
-        sections=list_schema(section),
-        role_assignments=roles if dialogue else _NOTHING,
     )
 
 
