@@ -289,8 +289,8 @@ class Ghost:
         self._settings = checked(arguments)
         self._conversation = Conversation(self._settings, checked_messages(messages))
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._left: asyncio.Task[GhostResult] | None = None
-        """The request of the latest stream that was left early."""
+        self._streamed: set[asyncio.Task[GhostResult]] = set()
+        """The requests of streams that have not ended."""
         self._is_busy = False
 
     async def __aenter__(self) -> Self:
@@ -299,6 +299,10 @@ class Ghost:
 
     async def __aexit__(self, *_: object) -> None:
         self._loop = None
+        for request in self._streamed:  # of streams that the program left, and perhaps still holds
+            request.cancel()
+        if self._streamed:
+            await asyncio.wait(self._streamed)
         await self._conversation.close()
 
     @property
@@ -358,6 +362,8 @@ class Ghost:
 
         settings: Settings = {**self._settings, "stream": True, "on_event": on_event}
         request = asyncio.create_task(self._operate(user_prompt, settings))
+        self._streamed.add(request)
+        request.add_done_callback(self._streamed.discard)
         request.add_done_callback(lambda _: events.put_nowait(None))
         try:
             while (event := await events.get()) is not None:
@@ -365,7 +371,6 @@ class Ghost:
             result = (await request).to_dict()
         finally:
             if not request.done():
-                self._left = request
                 request.cancel()
                 await asyncio.wait([request])
         end = {"success": result["success"], "summary": result["summary"]}
@@ -416,8 +421,8 @@ class Ghost:
         if self._is_busy:
             for _ in range(2):  # in which asyncio begins to end a stream that nobody reads any more
                 await asyncio.sleep(0)
-            if self._left is not None:
-                await asyncio.wait([self._left])
+            if left := [it for it in self._streamed if it.cancelling()]:
+                await asyncio.wait(left)
         if self._is_busy:
             raise RuntimeError("This Ghost is already running a request; await it first.")
         self._is_busy = True

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mcp_ghost.errors import GoldenError
 from mcp_ghost.pytest_plugin import GoldenRun
 from mcp_ghost.testing import ModelServer, content_reply, tool_reply
 from tests.support import ghost_example, warm
@@ -110,6 +111,14 @@ async def test_what_was_just_recorded_is_not_written_over(tmp_path: Path) -> Non
                 await each.run(**asked, base_url=server.base_url)
         await other.run("goldens/other.json", **asked, base_url=server.base_url)
     assert len([*tmp_path.glob("goldens/*")]) == 2
+
+
+async def test_a_test_fails_where_its_golden_could_not_be_written(tmp_path: Path) -> None:
+    golden = GoldenRun(tmp_path / "test_it.json", is_recording=True)
+    golden.path.mkdir()
+    asked: dict[str, Any] = {"server_config": {"mcpServers": {}}, "provider": "openai"}
+    with ModelServer(["Hello."]) as server, pytest.raises(GoldenError, match="cannot be written"):
+        await golden.run(**asked, user_prompt="Hello.", base_url=server.base_url)
 
 
 async def test_in_a_coroutine_it_says_how_to_call_it(tmp_path: Path) -> None:

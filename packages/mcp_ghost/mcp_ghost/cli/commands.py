@@ -81,9 +81,11 @@ def run(flags: Flags, interruption: Interruption) -> int:
     terminal = _Terminal(flags, interruption, is_there=is_there, types=types)
     output = _schema(flags.output_schema) if flags.output_schema else None
     arguments = {"user_prompt": prompt, "output": output, **terminal.options}
+    fault = None
     with terminal.shown():
         if flags.record:
-            result = asyncio.run(record_golden(flags.record, **arguments))
+            result = recorded = asyncio.run(record_golden(flags.record, **arguments))
+            fault = recorded.fault
         else:
             result = asyncio.run(mcp_ghost(**arguments))
     if terminal.view:
@@ -96,7 +98,9 @@ def run(flags: Flags, interruption: Interruption) -> int:
         _write(harmless(answer if is_text else json.dumps(answer, indent=2, ensure_ascii=False)))
     if not (flags.json or result["success"]):
         complain(PROGRAM, result["summary"])
-    return DONE if result["success"] else FAILED
+    if fault and not terminal.view:  # which has shown the same line of the log
+        complain(PROGRAM, f"{fault}. Nothing is recorded, but the run is done.")
+    return DONE if result["success"] and not fault else FAILED
 
 
 def _schema(path: str) -> dict[str, Any]:

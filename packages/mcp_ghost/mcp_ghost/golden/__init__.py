@@ -15,12 +15,13 @@ from mcp_ghost.golden.comparison import (
     provider_drift,
 )
 from mcp_ghost.golden.file import Golden, load_golden, save_golden
-from mcp_ghost.golden.running import Replayed, record_golden, replay_golden
+from mcp_ghost.golden.running import RecordedRun, Replayed, record_golden, replay_golden
 from mcp_ghost.golden.transport import RecordingTransport, ReplayTransport
 
 __all__ = [
     "Golden",
     "GoldenWarning",
+    "RecordedRun",
     "RecordingTransport",
     "ReplayTransport",
     "Replayed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,6 +31,7 @@ from mcp_ghost.providers.transport import Endpoint
 from mcp_ghost.text import reason
 from mcp_ghost.toolsets.server import Leaf, Server
 
+_logger = logging.getLogger(__name__)
 _NOT_STARTED = ServerConfig(command="recorded")
 _NO_KEY = "replayed"
 """Sent nowhere."""
@@ -48,6 +50,13 @@ class Replayed(dict[str, Any]):
         self.drift = list(drift)
 
 
+class RecordedRun(dict[str, Any]):
+    """The result of a run that was recorded."""
+
+    fault: GoldenError | None = None
+    """Why the file could not be written after the run: the result is whole all the same."""
+
+
 async def record_golden(
     path: str | Path,
     *,
@@ -56,7 +65,7 @@ async def record_golden(
     volatile: Iterable[str] = (),
     transport: httpx2.AsyncBaseTransport | None = None,
     **arguments: Any,  # noqa: ANN401  those of mcp_ghost
-) -> dict[str, Any]:
+) -> RecordedRun:
     """Run ``mcp_ghost(**arguments)``, write what happened to ``path``, and return the result.
 
     Paths may be given as ``{path:tests}`` (see :func:`mcp_ghost.golden.scrub.places`) in
@@ -64,8 +73,10 @@ async def record_golden(
     otherwise, a server on this machine is a "protocol server". ``volatile`` names tools whose
     results differ from run to run, as patterns.
 
+    If the disk turns out to be full after the run, an error is logged, and the result is returned.
+
     Raises:
-        GoldenError: The file cannot be written.
+        GoldenError: There can be no such file; nothing was asked then.
         Whatever ``mcp_ghost`` raises; nothing is written then.
     """
     inspect.signature(mcp_ghost).bind(**arguments)  # a TypeError that names what is wrong
@@ -91,30 +102,35 @@ async def record_golden(
     recording = RecordingTransport(transport)
     recorded: Recorded = {}
     make_server = partial(RecordingServer, recorded)
-    result = (await run(make_server=make_server, **{**arguments, "transport": recording})).to_dict()
-    save_golden(
-        path,
-        result,
-        test_name=test_name,
-        input={
-            # Of a server that is an object, only the name is left.
-            "server_config": {
-                "mcpServers": {
-                    name: it.model_dump(exclude_defaults=True) for name, it in servers.items()
-                }
+    done = await run(make_server=make_server, **{**arguments, "transport": recording})
+    result = RecordedRun(done.to_dict())
+    try:
+        save_golden(
+            path,
+            result,
+            test_name=test_name,
+            input={
+                # Of a server that is an object, only the name is left.
+                "server_config": {
+                    "mcpServers": {
+                        name: it.model_dump(exclude_defaults=True) for name, it in servers.items()
+                    }
+                },
+                # Without the port that a local server happened to get.
+                "base_url": re.sub(r":\d+(?=/|$)", "", where) if endpoint.is_loopback else where,
+                **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
+                **form,
             },
-            # Without the port that a local server happened to get.
-            "base_url": re.sub(r":\d+(?=/|$)", "", where) if endpoint.is_loopback else where,
-            **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
-            **form,
-        },
-        provider_responses=[*_read(arguments["provider"], recording.exchanges)],
-        servers=recorded,
-        recorded_from=recorded_from
-        or ("protocol server" if endpoint.is_loopback else "live provider"),
-        volatile=volatile,
-        secrets=recording.secrets | {arguments.get("api_key") or ""},
-    )
+            provider_responses=[*_read(arguments["provider"], recording.exchanges)],
+            servers=recorded,
+            recorded_from=recorded_from
+            or ("protocol server" if endpoint.is_loopback else "live provider"),
+            volatile=volatile,
+            secrets=recording.secrets | {arguments.get("api_key") or ""},
+        )
+    except GoldenError as error:
+        result.fault = error
+        _logger.error("%s. Nothing is recorded, but the run is done.", error)  # noqa: TRY400
     return result
 
 

@@ -122,7 +122,10 @@ class GoldenRun:
                 advice = "give this call another path, before its other arguments"
                 pytest.fail(f"{test} has just recorded {self.path}: {advice}.", pytrace=False)
             self._has_recorded |= is_its_own
-            return await record_golden(path, volatile=volatile, **arguments)
+            recorded = await record_golden(path, volatile=volatile, **arguments)
+            if recorded.fault:
+                raise recorded.fault
+            return recorded
         if not path.exists():
             pytest.fail(f"No golden at {path}. Record it with {_FLAG}.", pytrace=False)
         given = {key: it for key, it in arguments.items() if key not in _OF_THE_RECORDING}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import resource
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -206,6 +207,18 @@ def test_a_golden_names_no_server_that_a_replay_starts(ghost: Program, tmp_path:
     live = ghost.run("replay", "g.json", "--servers", "live", "--config", "servers.json")
     assert live.stdout == "g.json: the same\n"
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["--quiet"]])
+def test_an_answer_is_printed_though_the_disk_is_full(ghost: Program, more: list[str]) -> None:
+    write_config(ghost.folder / "servers.json")
+    with ModelServer(["None."]) as model:
+        asked = ["run", *chat(model)[1:], "--prompt", "How many?", "--record", "g.json"]
+        done = ghost.run(
+            *asked, *more, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        )
+    assert (done.returncode, done.stdout) == (1, "None.\n")
+    assert done.stderr.count("The golden g.json cannot be written: File too large") == 1
 
 
 def test_the_version_is_told(ghost: Program) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import socket
 from pathlib import Path
 from typing import Any
@@ -299,6 +300,23 @@ async def test_where_nothing_can_be_written_nothing_is_asked() -> None:
         with pytest.raises(GoldenError, match="cannot be written"):
             await record_golden("taken/case.json", base_url=model.base_url, **ASKED)
         assert model.requests == []
+
+
+async def test_where_the_disk_is_full_after_the_run_its_result_comes_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Path("case.json").write_text("before")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with ModelServer([content_reply("Nothing.")]) as model:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+        try:
+            result = await record_golden("case.json", base_url=model.base_url, **ASKED)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert result["final_result"] == "Nothing."
+    assert "case.json cannot be written" in str(result.fault)
+    assert "case.json cannot be written" in caplog.text
+    assert {path.name: path.read_text() for path in Path().iterdir()} == {"case.json": "before"}
 
 
 @pytest.mark.parametrize(

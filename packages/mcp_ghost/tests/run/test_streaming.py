@@ -195,6 +195,20 @@ def test_leaving_the_loop_ends_the_request_and_the_next_one_goes_on(closes: bool
         assert asyncio.run(main(model))["final_result"] == "Fine."
 
 
+@pytest.mark.parametrize("kind", ["run_start", "text"])
+def test_a_stream_that_was_left_ends_with_its_ghost_even_if_it_is_still_held(kind: str) -> None:
+    async def main(model: ModelServer) -> set[asyncio.Task[Any]]:
+        async with streaming(model, "openai") as ghost:
+            events = ghost.stream("Tell a story.")
+            while (await anext(events))["type"] != kind:
+                pass
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    slow = Reply(content_reply("Once upon a time " * 100).body, pace=0.1)
+    with ModelServer([slow]) as model:
+        assert asyncio.run(main(model)) == set()
+
+
 def test_an_empty_request_is_refused_when_it_is_streamed() -> None:
     async def main(model: ModelServer) -> None:
         async with streaming(model, "openai") as ghost:
