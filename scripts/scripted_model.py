@@ -27,6 +27,7 @@ from mcp_ghost.testing import (
     content_reply,
     tool_reply,
 )
+from mcp_ghost.text import reason
 
 SERVED_AS = "scripted_model.py"
 """The model that its replies name, whatever was asked for: no log can take it for another."""
@@ -153,12 +154,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="call a tool first in every Nth turn",
     )
     flags = parser.parse_args(arguments)
-    return program("scripted_model.py", lambda _: _serve(flags))
+    return program("scripted_model.py", lambda _: _serve(flags, parser))
 
 
-def _serve(flags: argparse.Namespace) -> int:
+def _serve(flags: argparse.Namespace, parser: Parser) -> int:
     model = ScriptedModel(read_commands(flags.commands), flags.think_every)
-    with ModelServer(model, port=flags.port) as server:
+    try:
+        served = ModelServer(model, port=flags.port)
+    except OSError as error:
+        parser.error(f"cannot serve on port {flags.port} ({reason(error)}): choose another --port")
+    with served as server:
         print(server.base_url, flush=True)
         with suppress(KeyboardInterrupt):
             threading.Event().wait()

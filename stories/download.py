@@ -116,7 +116,7 @@ def _fetched(url: str, seconds: float, on_share: _OnShare) -> bytes:
 def _fetch(url: str, seconds: float, answer: "Future[bytes]", on_share: _OnShare) -> None:
     import httpx2
 
-    from mcp_ghost.network import tls_context
+    from mcp_ghost.network import tls_context, unfound
 
     deadline = time.monotonic() + seconds
     try:
@@ -128,7 +128,8 @@ def _fetch(url: str, seconds: float, answer: "Future[bytes]", on_share: _OnShare
     except StoryDownloadError as error:
         answer.set_exception(error)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-        answer.set_exception(StoryDownloadError(f"{url} cannot be downloaded: {error}"))
+        why = unfound(error, url) or error
+        answer.set_exception(StoryDownloadError(f"{url} cannot be downloaded: {why}"))
 
 
 def _read(response: "httpx2.Response", deadline: float, on_share: _OnShare) -> bytes:

@@ -229,6 +229,11 @@ def test_a_story_is_fetched_from_an_address_once_and_kept_by_its_hash(
             open_game(f"{server}/good", cache_dir=tmp_path)
 
 
+def test_a_host_that_there_is_not_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoryDownloadError, match=r"cannot find the host unknown\.invalid: check"):
+        open_game("http://unknown.invalid/weather.z5", cache_dir=tmp_path)
+
+
 def test_an_episode_names_the_address_and_the_hash_of_its_story(tmp_path: Path) -> None:
     with serving() as server:
         address = f"{server}/good/weather.z5"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import ipaddress
 import os
+import socket
 import ssl
 import sys
 from base64 import b64encode
@@ -45,6 +46,16 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith((".localhost", ".invalid"))
+
+
+def unfound(error: BaseException, url: str) -> str | None:
+    """Say that there is no host of that name, if ``error`` of a request to ``url`` means that."""
+    causes = (error, *(error.__cause__ or error).args)
+    is_that = any(isinstance(it, socket.gaierror) for it in causes)
+    if not is_that or not is_web_address(url):
+        return None
+    host = urlsplit(proxy_of(url) or url).hostname
+    return f"cannot find the host {host}: check the address or the network"
 
 
 class ProxyError(OSError):

@@ -84,8 +84,8 @@ def run(flags: Flags, interruption: Interruption) -> int:
     fault = None
     with terminal.shown():
         if flags.record:
-            result = recorded = asyncio.run(record_golden(flags.record, **arguments))
-            fault = recorded.fault
+            recorded = asyncio.run(record_golden(flags.record, **arguments))
+            result, fault = dict(recorded), recorded.fault
         else:
             result = asyncio.run(mcp_ghost(**arguments))
     if terminal.view:

@@ -277,6 +277,8 @@ def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
         return LLMError(f"The request to {where} cannot be sent: {detail}")
     if isinstance(exc, httpx2.ConnectError) and "CERTIFICATE_VERIFY_FAILED" in detail:
         return LLMError(f"The certificate of {where} cannot be trusted: {detail}")
+    if missing := network.unfound(exc, endpoint.base_url):
+        return LLMUnreachableError(f"No server can be reached at {where}: {missing}.")
     if isinstance(exc, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return LLMUnreachableError(
             f"No server can be reached at {where} ({detail}). Is it running? Is the base URL right?"

@@ -121,6 +121,17 @@ def test_a_server_that_is_not_there_is_told() -> None:
         ask(client)
 
 
+def test_a_host_that_there_is_not_is_named() -> None:
+    client = get_llm_client(
+        "openai",
+        KEY,
+        base_url="http://unknown.invalid/v1",
+        retry=RetryPolicy(max_attempts=1),
+    )
+    with pytest.raises(LLMConnectionError, match=r"cannot find the host unknown\.invalid: check"):
+        ask(client)
+
+
 def test_an_answer_that_takes_too_long_is_given_up() -> None:
     with ModelServer([content_reply("late").after(FOREVER)]) as server:
         client = client_of(server, timeout=0.1, retry=RetryPolicy(max_attempts=1))

@@ -42,6 +42,15 @@ def test_a_refused_connection_says_so() -> None:
     ]
 
 
+def test_a_host_that_there_is_not_is_named() -> None:
+    lines = startup_failure(ServerConfig(url=f"http://unknown.invalid/mcp?key={SECRET}"))
+    assert lines[0] == (
+        "Failed to connect to MCP server 'demo': no server can be reached at "
+        "http://unknown.invalid/mcp (cannot find the host unknown.invalid: check the address or "
+        "the network)"
+    )
+
+
 def test_a_refused_token_is_not_repeated_even_where_the_server_does() -> None:
     with remote(TOKEN="another") as server:
         address = server.config(

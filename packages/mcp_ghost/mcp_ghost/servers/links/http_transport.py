@@ -21,7 +21,14 @@ import httpx2
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 
-from mcp_ghost.network import basic_authorization, content_of, is_loopback, proxy_of, tls_context
+from mcp_ghost.network import (
+    basic_authorization,
+    content_of,
+    is_loopback,
+    proxy_of,
+    tls_context,
+    unfound,
+)
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import parsed
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, IssuerPolicy, ask
@@ -339,7 +346,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     def _broken(self, request: httpx2.Request, exc: httpx2.TransportError) -> httpx2.Response:
         # The errors of a connection that did not come about: https://www.python-httpx.org/exceptions/
         if isinstance(exc, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-            fault = f"no server can be reached at {self.address} ({_words(exc)})"
+            why = unfound(exc, str(request.url)) or _words(exc)
+            fault = f"no server can be reached at {self.address} ({why})"
             if self.one_stream:
                 self._end_unmade(request, fault)
             self.end(fault)
