@@ -27,7 +27,6 @@ from mcp_ghost.text import harmless, one_line
 from mcp_ghost.toolsets.union import Toolbox
 
 _STARTUP_SECONDS = 30.0
-_WITH_WARNINGS = (__name__, "mcp_ghost.config", "mcp_ghost.servers.tools")
 _logger = logging.getLogger(__name__)
 
 
@@ -95,7 +94,7 @@ def run(flags: Flags, interruption: Interruption) -> int:
         _write(json.dumps(result, indent=2))
     elif answer is not None and not terminal.has_shown(answer):
         is_text = isinstance(answer, str)
-        _write(harmless(answer if is_text else json.dumps(answer, indent=2, ensure_ascii=False)))
+        _write(answer if is_text else json.dumps(answer, indent=2, ensure_ascii=False))
     if not (flags.json or result["success"]):
         complain(PROGRAM, result["summary"])
     if fault and not terminal.view:  # which has shown the same line of the log
@@ -133,7 +132,7 @@ def chat(flags: Flags, interruption: Interruption) -> int:
                 answer = result["final_result"]
                 if answer is not None and not terminal.has_shown(answer):
                     said = result["conversation_history"][-1]["content"]  # as it is, without keys
-                    _write(harmless(said))
+                    _write(said)
                 code = DONE if result["success"] else FAILED
                 if code == FAILED:
                     complain(PROGRAM, result["summary"])
@@ -164,8 +163,7 @@ async def _requests(*, is_there: bool) -> AsyncIterator[str]:
 def tools(flags: Flags, _: Interruption) -> int:
     """Print every tool that a run would offer."""
     warn = Warnings(lambda text: complain(PROGRAM, text, "warning"))
-    for logger in _WITH_WARNINGS:
-        logging.getLogger(logger).addHandler(warn)
+    logging.getLogger("mcp_ghost").addHandler(warn)
     return asyncio.run(_tools(flags))
 
 
@@ -230,5 +228,5 @@ def _is_terminal() -> bool:
 
 def _write(text: str) -> None:
     if (output := sys.stdout) is not None:  # closed by whoever started us
-        output.buffer.write(text.encode(output.encoding or "utf-8", errors="replace") + b"\n")
+        output.buffer.write(f"{harmless(text)}\n".encode(output.encoding or "utf-8", "replace"))
         output.flush()

@@ -45,12 +45,13 @@ def program(
     import signal
 
     from mcp_ghost.cli.interruption import Interruption
+    from mcp_ghost.cli.view import Warnings
 
     # Keep what libraries log from coming between the lines shown.
     logging.getLogger().addHandler(logging.NullHandler())
     # Except for what nobody else tells of servers: one is being downloaded, gets no keys, hides
     # something, or has tools that cannot be used.
-    told = logging.StreamHandler()
+    told = Warnings(lambda text: complain(name, text, "warning"))
     told.addFilter(lambda _: not logging.getLogger("mcp_ghost").handlers)  # which show all
     logging.getLogger("mcp_ghost.servers").addHandler(told)
     interruption = Interruption()

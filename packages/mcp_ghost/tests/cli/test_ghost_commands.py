@@ -137,6 +137,24 @@ def test_the_tools_of_the_servers_are_listed(ghost: Program, tmp_path: Path) -> 
     assert {"name", "description", "parameters", "annotations"} == {*listed[0]}
 
 
+def test_names_from_outside_cannot_move_the_cursor(ghost: Program) -> None:
+    write_config(ghost.folder / "servers.json", **{"ill\x1b[31m\a": faulty("badtools")})
+    shown = ghost.run("tools", "--config", "servers.json")
+    assert "ill.echo: " in shown.stdout
+    assert shown.stderr.count("'ill': Skipping a tool without a name") == 2
+    with ModelServer(["Yes."]) as model:
+        asked = ["run", *chat(model)[1:], "--prompt", "Go.", "--record", "g.json", "--quiet"]
+        ran = ghost.run(*asked)
+    assert "mcp-ghost: warning: MCP server 'ill': Skipping" in ran.stderr
+    golden = json.loads((ghost.folder / "g.json").read_text())
+    golden["golden_output"]["final_result"] = "No\x1b[31m."
+    (ghost.folder / "g.json").write_text(json.dumps(golden))
+    differs = ghost.run("replay", "g.json")
+    assert "final_result: recorded" in differs.stdout
+    for done in (shown, ran, differs):
+        assert not {"\x1b", "\a"} & {*done.stdout, *done.stderr}
+
+
 def test_what_servers_do_not_get_is_said_at_the_first_start(ghost: Program) -> None:
     ghost.env |= {"ANTHROPIC_API_KEY": "k", "LANGFUSE_SECRET_KEY": "k"}
     said = ghost.run("tools", "--config", "servers.json").stderr
