@@ -15,7 +15,7 @@ from tests.specification.test_specification_table import TESTS, existing_tests
 from tests.support import ROOT, files_of_tests
 from tests.support.servers import MODERN, OLD
 
-HEADING = "What of MCP is supported"
+HEADING = "Supported parts of MCP"
 NOT_IN_EVERY_CHECK = re.compile(r"pytest\.mark\.(?:skip|xfail|record_golden)\b|pytest\.skip\(")
 
 
