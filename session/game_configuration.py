@@ -153,9 +153,9 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     retry_max_delay: NonNegativeFloat = 60.0
     """Longest delay in seconds, also when the server asks for more with ``Retry-After``."""
     breaker_failure_threshold: PositiveInt = 5
-    """Failed requests in a row after which the endpoint gets a rest."""
+    """Failed requests in a row after which the endpoint is left alone."""
     breaker_recovery_seconds: NonNegativeFloat = 60.0
-    """How long the endpoint rests, in seconds."""
+    """How long the endpoint is left alone, in seconds."""
 
     local_model_path: str | None = None
     """A GGUF file to use instead of the bundled model."""
@@ -183,8 +183,8 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     max_turns_stuck: PositiveInt = 100
     """Turns without anything new after which an episode ends as stalled."""
     max_turns_one_answer: PositiveInt = 25
-    """Turns in a row to which the game says the same, or nothing, whatever the command, after which
-    an episode ends as stalled: the player does not get past a prompt."""
+    """Turns in a row with the same answer, or none, whatever the command, after which an episode
+    ends as stalled: the player cannot get past a prompt."""
     max_failed_turns: PositiveInt = 3
     """Attempts in a row without a usable answer after which an episode stops."""
     max_cost_per_episode: PositiveFloat | None = None

@@ -74,7 +74,7 @@ class Place(Value):
     """A room; the id is its identity, the name only for display."""
 
     id: int
-    """Negative, and never shown, where rooms of one name must not be told apart."""
+    """Negative, and never shown, if rooms with the same name must not be told apart."""
     name: str
 
     @property
@@ -136,7 +136,7 @@ _RoomRead = BeforeValidator(
 
 
 class Observation(Value):
-    """The game's facts at one instant; None where one is not known."""
+    """The game's facts at one moment; None for those that are unknown."""
 
     room: Annotated[Place | None, _RoomRead]
     score: int | None
@@ -148,11 +148,11 @@ class Observation(Value):
     dark: bool = False
     world_hash: str
     waits_for: Literal["line", "key"] | None = "line"
-    """What the game waits for: a command, or a key; None where that is not known."""
+    """What the game waits for: a command, or a key; None if that is unknown."""
     room_shown: bool = True
     """Whether the status line shows the room's name."""
     status_line: str = ""
-    """What stands there, where the facts do not tell it."""
+    """The text of the status line, if it says more than the facts."""
 
     @property
     def room_id(self) -> int | None:
@@ -166,7 +166,7 @@ class Observation(Value):
 
 
 class ToolUse(Value):
-    """One tool call as it went."""
+    """One tool call and its outcome."""
 
     name: str
     arguments: object
@@ -230,9 +230,9 @@ class TurnRecord(Value):
 
     turn: int = Field(ge=1)
     place: Annotated[Place | None, _RoomRead]
-    """Where the command was given; None where that is not known."""
+    """Where the command was given; None if that is unknown."""
     command: str
-    """Empty where the answer was not usable and the rules let that cost the turn."""
+    """Empty if the answer was unusable and the rules let that cost the turn."""
     proposed: str
     """What the model answered before the command was made valid."""
     thinking: str
@@ -240,7 +240,7 @@ class TurnRecord(Value):
     nav_target: str | None = None
     """The room, in the model's words, to which it wants directions."""
     plan: str | None = None
-    """The plan that replaces the one before; None leaves that as it is."""
+    """The plan that replaces the previous one; None keeps it."""
     close_objective: str | None = None
     """The objective, by its id, that the model declares done or drops, and its words on that."""
     refused: tuple[RefusedCommand, ...] = ()
@@ -249,15 +249,15 @@ class TurnRecord(Value):
     """What the action check objected to in ``command``."""
     response: str
     scored: int | None = 0
-    """Points won, or lost when negative; None where the score is not known."""
+    """Points won, or lost if negative; None if the score is unknown."""
     after: Observation
     ended: Observation | None = None
-    """How the game stood when it was begun anew, or taken back, within the turn; ``after`` shows
-    what it was then."""
+    """The facts just before the game was restarted, or taken back, within the turn; ``after`` has
+    those that followed."""
     restored: int | None = None
-    """The turn before which the game was taken back."""
+    """The turn to whose start the game was taken back."""
     died: bool | None = False
-    """None where it is not known."""
+    """None if that is unknown."""
     won: bool = False
     over: bool = False
     engine_refused: str | None = None
@@ -293,7 +293,7 @@ class FailedTurn(Value):
     turn: int
     failure: str
     proposed: str = ""
-    """What was to be given to the game, if anything was."""
+    """The command that would have been given to the game, if there was one."""
     incurable: bool = False
     """Whether asking again cannot help, for example with a wrong key."""
     of_the_game: bool = False
@@ -310,7 +310,7 @@ class Hint(Value):
     """A line from the person watching, which the player is told in one turn."""
 
     turn: int = Field(ge=1)
-    """The turn to come when it was given."""
+    """The turn that was next when it was given."""
     text: str
 
 

@@ -71,7 +71,7 @@ class Goal(Value):
 
 
 class Objective(Value):
-    """Something to be achieved over several turns."""
+    """A goal of several turns."""
 
     id: str
     """Unique among all episodes: the episode's uid, ``-o`` and a number."""
@@ -116,7 +116,7 @@ class ClaimChange(Value):
 
     id: str
     kind: Literal["confirmed", "contradicted", "edited", "removed"]
-    """By the game twice, by people twice. What is confirmed counts as tested from then on."""
+    """By the game (the first two) or by people. What is confirmed counts as tested from then on."""
     text: str | None = None
     """The new text, when edited."""
     evidence: Evidence | None = None
@@ -124,7 +124,7 @@ class ClaimChange(Value):
 
 
 class Passage(Value):
-    """A way out of a room as it was tried."""
+    """A way out of a room that was tried."""
 
     room: Place
     direction: str
@@ -141,7 +141,7 @@ class Scored(Value):
     episode: str
     """The episode's uid."""
     run: int = 0
-    """Counts how often the game was begun anew before, within the episode."""
+    """How often the game had been restarted before, within the episode."""
     turn: int
     room: Place | None = None
     """Where the command was given."""

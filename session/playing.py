@@ -102,4 +102,4 @@ class MindSettings(BaseModel):
     action_check_max_refusals: PositiveInt = 2
     """Most proposals questioned in a turn; the next one is played as it is."""
     critic_enabled: bool = False
-    """Have a model judge commands, too: one more call a turn."""
+    """Have a model judge commands, too, in one more request per turn."""

@@ -69,7 +69,7 @@ class EpisodeStart(_Named):
     seed: int | None = None
     engine: str = ""
     unknown: tuple[str, ...] = ()
-    """Which of the game's facts nothing tells, such as ``score``."""
+    """Which of the game's facts cannot be read, such as ``score``."""
     player: PlayerName = "model"
     """Who decided."""
     base_url: str = ""

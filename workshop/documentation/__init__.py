@@ -1,1 +1,1 @@
-"""What writes the documentation, and what makes a site of it."""
+"""Generates parts of the documentation, and builds a site from it."""

@@ -41,7 +41,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Usage:
-    """What replies took, as far as the provider reports it; ``+`` gives the sum."""
+    """What replies used, as far as the provider reports it; ``+`` gives the sum."""
 
     calls: int = 0
     """Replies."""
