@@ -95,7 +95,7 @@ class Estimate:
 
     @property
     def all_equal(self) -> bool:
-        """Whether every seed, or game, gave the same, which tells nothing of how others differ."""
+        """Whether every seed, or game, gave the same, which says nothing about the spread."""
         return not self.spread
 
     def seeds_needed(self) -> int | None:

@@ -163,7 +163,7 @@ class TextGame(gymnasium.Env[str, str]):
         return self._seen(reply, None)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Give the game a command; what it answers, and the points that this won.
+        """Give the game a command; return its answer, and the points that this earned.
 
         Raises:
             gymnasium.error.InvalidAction: It is not text; no turn was played.
@@ -192,7 +192,7 @@ class TextGame(gymnasium.Env[str, str]):
         """Save this moment of the game, from which `set_state` continues, in any process.
 
         Raises:
-            SnapshotError: It is recorded, or it is an environment of somebody else's.
+            SnapshotError: The game is recorded, or it is somebody else's environment.
         """
         return self._unrecorded().state()
 
@@ -200,7 +200,7 @@ class TextGame(gymnasium.Env[str, str]):
         """Return to a moment of a game of the same story at the same level.
 
         Raises:
-            SnapshotError: It is damaged or of another game, or this one is recorded; nothing has
+            SnapshotError: It is damaged or of another game, or this game is recorded; nothing has
                 changed.
         """
         if self._game is None and not self._is_recorded:

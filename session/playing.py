@@ -27,7 +27,7 @@ class PlayingSettings(BaseModel):
     player_seed: NonNegativeInt | None = None
     """Seed of ``random``; unset: the game's."""
     player_hints: str = ""
-    """What ``model`` and ``chat`` are told of the game beforehand, such as a booklet of hints;
+    """What ``model`` and ``chat`` are told about the game beforehand, such as a booklet of hints;
     ``evaluate.py --hints`` sets it."""
     player_history_turns: PositiveInt | None = None
     """How many of the latest turns ``chat`` shows its model; unset: all of them."""

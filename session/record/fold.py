@@ -69,7 +69,7 @@ class EpisodeFold:
 
     @property
     def end_reason(self) -> str | None:
-        """Why it ended; None when it did not, or goes on."""
+        """Why it ended; None if it did not, or was continued."""
         return str(self.end.reason) if self.end else None
 
     @property

@@ -28,7 +28,7 @@ MODULES = {
 _HEAD = """\
 # The API
 
-Made from the docstrings by `workshop/documentation/api.py`. More is said of
+Generated from the docstrings by `workshop/documentation/api.py`. Other pages say more about
 [mcp_ghost's options](../packages/mcp_ghost/docs/reference.md),
 [scripts](../packages/movie_generator/README.md), [the log's events](event-log.md),
 [environments](doors.md#the-games-as-gymnasium-environments) and [evaluations](evaluation.md).

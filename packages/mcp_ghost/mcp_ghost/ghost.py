@@ -65,7 +65,7 @@ async def mcp_ghost(
     conversation_memory: bool = True,
     **options: Unpack[Options],
 ) -> dict[str, Any]:
-    """Let a model do ``user_prompt`` with the tools of MCP servers, and report what happened.
+    """Let a model carry out ``user_prompt`` with tools of MCP servers, and report what happened.
 
     Args:
         server_config: ``{"mcpServers": {...}}``, or the path of a JSON, JSONC or TOML file with
@@ -320,7 +320,7 @@ class Ghost:
     async def run(
         self, user_prompt: str, *, output: Output[T] = None
     ) -> dict[str, Any] | GhostResult[T]:
-        """Do ``user_prompt``, and return what ``mcp_ghost()`` does.
+        """Carry out ``user_prompt``, and return what ``mcp_ghost()`` does.
 
         With ``output``, the form of this one answer, return what ``run_ghost()`` does.
 
@@ -342,7 +342,7 @@ class Ghost:
         return await self._operate(request, self._settings, form=form)
 
     async def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
-        """Do ``user_prompt``, and yield events: each step, and what the model says as it arrives.
+        """Carry out ``user_prompt``, and yield each step, and the model's words as they arrive.
 
         The last one, "run_end", has the result under ``result``. Leaving the loop early ends the
         request.
@@ -377,7 +377,7 @@ class Ghost:
         yield {"type": "run_end", **end, "result": result}
 
     async def events(self, user_prompt: str) -> AsyncGenerator[Event, None]:
-        """Do ``user_prompt``, and yield what ``stream`` does as the types of ``mcp_ghost.events``.
+        """Do what ``stream`` does, but yield the types of ``mcp_ghost.events`` instead of dicts.
 
         Raises:
             ValueError: The request is empty.

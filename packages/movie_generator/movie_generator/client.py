@@ -28,7 +28,7 @@ class MCPClient(Wrapper):
 
     Args:
         config: The path of a configuration, which may be another program's, or its content.
-        startup_timeout: Seconds for all servers to come up, side by side.
+        startup_timeout: Seconds for all servers to start, in parallel.
         result_limit: Characters of one result that are kept.
 
     Raises:
@@ -80,7 +80,7 @@ class MCPClient(Wrapper):
         return [server.warning for server in used if server.warning]
 
     def redactor(self, *secrets: str | None) -> Redactor:
-        """What takes ``secrets``, and those of the servers and of our environment, out of texts."""
+        """Masks ``secrets``, and those of the servers and of our environment, in texts."""
         return redactor_of(self._servers, secrets)
 
     @property

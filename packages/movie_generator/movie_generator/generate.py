@@ -65,7 +65,7 @@ async def generate_script_from_url(
         url: A public page, http or https.
         config_path: config.yaml; by default all settings have their defaults.
         api_key: For the model; see :func:`movie_generator.llm.model_client`, as for ``base_url``.
-        base_url: By default OPENROUTER_BASE_URL, else that of the provider whose key is at hand.
+        base_url: By default OPENROUTER_BASE_URL, else that of the provider whose key is set.
         on_progress: Called with how much is done, and what is being done.
         config: Instead of ``config_path``.
         allow_private_urls: By default as MOVIE_ALLOW_PRIVATE_URLS says.

@@ -89,7 +89,7 @@ class RoleAssignment(_Part):
 
 
 class SourcePage(_Part):
-    """The page that a script was written from; nothing where it does not say."""
+    """The page that a script was written from; None for what it does not say."""
 
     url: str
     """Its own address, without what led to it."""
@@ -135,13 +135,13 @@ class VideoScript(_Part):
     """Of the program, not of the model."""
 
     def narrations(self) -> Iterator[tuple[int, int, Narration]]:
-        """Yield each narration behind the number of its section and its place there, from 0."""
+        """Yield each narration after the number of its section and its place there, both from 0."""
         for number, section in enumerate(self.sections):
             for place, narration in enumerate(section.narrations):
                 yield number, place, narration
 
     def replaced(self, change: Callable[[int, int, Narration], Iterable[Narration]]) -> Self:
-        """Return the script with what ``change`` makes of each narration; emptied sections go."""
+        """Return the script with what ``change`` makes of each narration; empty sections go."""
         sections: list[ScriptSection] = []
         for number, section in enumerate(self.sections):
             its = [
@@ -174,7 +174,7 @@ class VideoScript(_Part):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write JSON where the name ends in .json, else YAML; the whole file or none of it."""
+        """Write JSON if the name ends in .json, else YAML; the whole file or none of it."""
         write_whole(Path(path), self.text_for(path))
 
     def text_for(self, path: str | Path) -> str:

@@ -76,7 +76,7 @@ def save_golden(
     """Write a result of ``mcp_ghost()``, or a whole golden, without secrets and machine paths.
 
     ``input`` and ``provider_responses`` (those of a RecordingTransport) make it replayable, and
-    ``servers``, what the servers listed and answered, also without them;
+    ``servers``, what the servers listed and answered, even without servers;
     ``volatile`` names the tools whose results differ from run to run, such as a clock.
     """
     path = Path(path)
