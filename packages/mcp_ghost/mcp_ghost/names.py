@@ -65,7 +65,18 @@ class ToolNames:
 
     def decode(self, wire: str) -> str:
         """Our name for ``wire``; what a model invented comes back unchanged."""
-        return self._name.get(wire) or self._name.get(_AROUND.sub("", wire), wire)
+        bare = _AROUND.sub("", wire)
+        return self._name.get(wire) or self._name.get(bare) or self._meant(bare) or wire
+
+    def _meant(self, written: str) -> str | None:
+        """The one tool that has this name in other letters, or without its server's."""
+        word = folded(written)
+        meant = {
+            name
+            for known, name in self._name.items()
+            if word and word in (folded(known), folded(name.partition(".")[2]))
+        }
+        return meant.pop() if len(meant) == 1 else None
 
     def decode_arguments(self, text: str) -> str:
         """A call's arguments, as JSON, with the names that its tool knows."""
@@ -81,6 +92,11 @@ class ToolNames:
         odd = {it: wire for wire, it in self._property.items() if not taken.fullmatch(it)}
         renamed: dict[str, Any] = _renamed(arguments, odd) if odd else arguments
         return renamed
+
+
+def folded(name: str) -> str:
+    """What is left of a name where models mistake its letters and marks for others."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower())
 
 
 def property_name(name: str) -> str:

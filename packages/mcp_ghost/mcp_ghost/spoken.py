@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from mcp_ghost.names import folded
 from mcp_ghost.results import parsed
 
 _FENCE = re.compile(r"```[\w-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -113,4 +114,4 @@ def _is_one(name: str, names: Collection[str], *, bare: bool = False) -> bool:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"^functions\.|\.call$", "", name.lower()))
+    return folded(re.sub(r"^functions\.|\.call$", "", name.lower()))

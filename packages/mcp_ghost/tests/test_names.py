@@ -85,7 +85,28 @@ def test_a_namespace_leads_on_the_wire_and_may_be_dropped_by_the_model() -> None
     assert names.encode("files.read") == "ghost_files_read"
     assert names.encode("other").startswith("ghost_other_")
     decoded = [names.decode(it) for it in ("ghost_files_read", "files_read", "ghost.files.read")]
-    assert decoded == ["files.read", "files.read", "ghost.files.read"]
+    assert decoded == ["files.read"] * 3
+
+
+# https://github.com/NousResearch/hermes-agent/issues/100807,
+# https://github.com/google-gemini/gemini-cli/issues/25952
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("read-file", "my-files.read-file"),
+        ("functions.read_file", "my-files.read-file"),
+        ("ghost_my_files_read_file", "my-files.read-file"),
+        ("My-Files.read_file", "my-files.read-file"),
+        ("list", "list"),
+        ("read", "read"),
+        ("_", "_"),
+    ],
+)
+def test_a_tool_without_its_server_or_in_other_letters_is_found_if_it_is_the_only_one(
+    written: str, meant: str
+) -> None:
+    names = ToolNames(["my-files.read-file", "my-files.list", "mail.list"], namespace="ghost")
+    assert names.decode(written) == meant
 
 
 @pytest.mark.parametrize(

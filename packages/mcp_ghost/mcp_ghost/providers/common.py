@@ -399,12 +399,12 @@ def _as_object(written: str) -> str:
         while text:
             value, end = _LENIENT.raw_decode(text)
             text = text[end:].lstrip()
+            if isinstance(value, str):
+                inner = parsed_object(_as_object(value))
+                value = value if inner is None else inner
             values += [value] if value not in (None, [], {}, *values) else []
     except (ValueError, RecursionError):
         return written
-    if len(values) == 1 and isinstance(values[0], str):
-        inner = _as_object(values[0])
-        return inner if parsed_object(inner) is not None else written
     value = values[0] if values else {}
     is_one = len(values) < 2 and isinstance(value, dict)
     return json.dumps(value, ensure_ascii=False) if is_one else written

@@ -179,6 +179,17 @@ def test_marks_around_the_name_of_a_tool_are_no_part_of_it(name: str) -> None:
     assert made(asked("openai", lambda _: httpx2.Response(200, json=body))[0]) == [("s.t", {})]
 
 
+def test_a_call_that_a_proxy_sums_up_behind_its_pieces_is_made_once() -> None:
+    """As https://github.com/BerriAI/litellm/issues/20480 has it, with JSON in JSON."""
+    written = '{"a": "b"}'
+    said = [written[:4], written[4:], json.dumps(written)]
+    calls = [{"index": 0, "id": "1", "function": {"name": "s_t", "arguments": it}} for it in said]
+    events = [{"choices": [{"delta": {"tool_calls": [it]}, "finish_reason": None}]} for it in calls]
+    body = b"".join(b"data: %s\n\n" % json.dumps(it).encode() for it in events)
+    stream = httpx2.Response(200, content=body + b"data: [DONE]\n\n")
+    assert made(asked("openai", lambda _: stream, streams=True)[0]) == [("s.t", {"a": "b"})]
+
+
 WHOLE: dict[WireName, dict[str, Any]] = {
     "openai": chat({"content": "Yes."}),
     "responses": {
