@@ -4,6 +4,11 @@
 import python_version  # noqa: F401  before what an old Python cannot read
 # isort: on
 
+if __name__ == "__main__":  # before the imports that take their time
+    from mcp_ghost.cli.interruption import leave_at_once
+
+    leave_at_once()
+
 import itertools
 import sys
 from collections.abc import Iterator, Sequence

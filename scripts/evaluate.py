@@ -14,11 +14,15 @@ sys.path.append(str(Path(__file__).parents[1]))  # for a Python that has nothing
 import python_version  # noqa: F401
 # isort: on
 
+if __name__ == "__main__":  # before the imports that take their time
+    from mcp_ghost.cli.interruption import leave_at_once
+
+    leave_at_once()
+
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
-from mcp_ghost.cli.interruption import Interruption
 from mcp_ghost.cli.program import Errors, program
 from mcp_ghost.text import did_you_mean
 
@@ -36,7 +40,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from evaluation.commands import play
 
         play.parser().error(f"'{name}' is not a command ({hint})")
-    # Imported only now, so that Ctrl-C meanwhile ends the program without a traceback.
     command = import_module(f"evaluation.commands.{name}")
     parser = command.parser()
     flags = parser.parse_args(words, Namespace(words=words))
@@ -57,7 +60,4 @@ def _errors() -> Errors:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:  # before anything was begun
-        sys.exit(Interruption().caught())
+    sys.exit(main())

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+if __name__ == "__main__":  # before the imports that take their time
+    from mcp_ghost.cli.interruption import leave_at_once
+
+    leave_at_once()
+
 import gc
 import os
 import shlex

@@ -1,9 +1,13 @@
-"""``python -m thoughtbox``: serve on stdin and stdout until stdin closes."""
+"""``python -m thoughtbox``: serve on stdin and stdout until stdin closes, or until Ctrl-C."""
 
 import os
 
-from thoughtbox.server import serve
+code = 0
+try:
+    from thoughtbox.server import serve
 
-serve()
+    serve()
+except KeyboardInterrupt:
+    code = 130
 # Skips the interpreter's tear-down, for which the client would wait; everything is flushed.
-os._exit(0)
+os._exit(code)

@@ -14,8 +14,8 @@ if sys.version_info < (3, 11):  # noqa: UP036  here, so that no other file has t
     sys.exit(f"error: mcp_ghost needs Python 3.11 or newer, and this is {sys.version.split()[0]}.")
 
 import importlib
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # without typing, which would take longer than all else here
 if TYPE_CHECKING:
     from mcp_ghost.errors import LLMError as LLMError
     from mcp_ghost.errors import MCPError as MCPError

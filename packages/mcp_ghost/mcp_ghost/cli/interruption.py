@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -9,6 +10,16 @@ from types import FrameType
 
 _ONE_REQUEST = 1.0
 """Seconds in which signals are one request: a whole group gets one, and ``uv run`` repeats it."""
+
+
+def leave_at_once() -> None:
+    """Let Ctrl-C end the program without a traceback while it is imported and reads its flags."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    os._exit(128 + number)
 
 
 class Interruption:
@@ -38,6 +49,8 @@ class Interruption:
 
     def install(self) -> None:
         """Listen to SIGTERM, and to SIGHUP unless nohup has switched it off."""
+        if signal.getsignal(signal.SIGINT) is _leave:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, self._interrupt)

@@ -55,8 +55,8 @@ def program(
     told.addFilter(lambda _: not logging.getLogger("mcp_ghost").handlers)  # which show all
     logging.getLogger("mcp_ghost.servers").addHandler(told)
     interruption = Interruption()
-    interruption.install()
     try:
+        interruption.install()
         code = work(interruption)
         if sys.stdout is not None:  # closed by whoever started us
             sys.stdout.flush()
