@@ -38,6 +38,7 @@ from session.knowledge import Reflection
 from session.levels import ObservationLevel
 from session.loop import EpisodeLoop
 from session.playing import LIMITED_BY_LEVEL
+from session.record.event_log import EVENTS_FILE
 from session.record.folder import episode_folder, open_logs
 from session.record.resume import SavedEpisode, story_of
 from session.record.schema import (
@@ -271,9 +272,14 @@ class ZorkOrchestratorV2:
     def _start(self) -> TurnPlayer:
         """Begin the game, or return it to where the episode stopped."""
         saved, state = self._saved, self.game_state
-        self.game = game = self._open_game(saved)
-        self._told_to_servers |= environment_of(self.config, self.folder, game.story)
-        opening = game.start()
+        try:
+            self.game = game = self._open_game(saved)
+            self._told_to_servers |= environment_of(self.config, self.folder, game.story)
+            opening = game.start()
+        except BaseException:
+            if not saved:  # the events of an episode that has no beginning are of use to nobody
+                (self.folder / EVENTS_FILE).unlink(missing_ok=True)
+            raise
         self.player = player = self._choose_player(game)
         with event_context(episode_id=state.episode_id, turn=state.turn_count):
             if saved:

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from mcp_ghost.files import write_whole
 from mcp_ghost.text import one_line, reason
-from stories.container import MAX_STORY_BYTES
-from stories.errors import StoryDownloadError
+from stories.container import MAX_STORY_BYTES, open_story_file
+from stories.errors import StoryDownloadError, StoryFormatError
 
 if TYPE_CHECKING:
     import httpx2
@@ -65,7 +65,7 @@ def is_address(story: str) -> bool:
 def fetched_story(address: str, folder: Path, on_progress: OnProgress) -> Path:
     """Return the file of the story at an address, which is fetched once and kept by its SHA-256.
 
-    Raises: StoryDownloadError.
+    Raises: StoryDownloadError; StoryFormatError for what is no story, which is not kept.
     """
     note = folder / f"{sha256(address.encode()).hexdigest()[:16]}.address"
     with suppress(OSError, ValueError):
@@ -75,6 +75,10 @@ def fetched_story(address: str, folder: Path, on_progress: OnProgress) -> Path:
             return path
     label = f"Downloading {one_line(address, _SHOWN)}"
     data = _fetched(address, ADDRESS_SECONDS, partial(on_progress, label))
+    try:
+        open_story_file(data)
+    except StoryFormatError as error:
+        raise StoryFormatError(f"{one_line(address, _SHOWN)} cannot be played: {error}") from error
     suffix = Path(urlsplit(address).path).suffix
     suffix = suffix if suffix[1:].isalnum() and len(suffix) <= _SUFFIX else ""
     path = folder / f"{sha256(data).hexdigest()}{suffix}"
@@ -128,7 +132,7 @@ def _fetch(url: str, seconds: float, answer: "Future[bytes]", on_share: _OnShare
     except StoryDownloadError as error:
         answer.set_exception(error)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-        why = unfound(error, url) or error
+        why = unfound(error, url) or str(error).partition("\n")[0]  # httpx adds where to read more
         answer.set_exception(StoryDownloadError(f"{url} cannot be downloaded: {why}"))
 
 

@@ -28,13 +28,13 @@ def find_episode(wanted: str, workdir: str) -> EpisodePlace:
     """
     episodes = Path(workdir) / "episodes"
     if "/" not in wanted and _is_episode(episodes / wanted):
-        return EpisodePlace(wanted, workdir)
+        return _begun(episodes / wanted, workdir)
     if wanted == _LATEST:
         logs = sorted(episodes.glob(f"*/{EVENTS_FILE}"), key=lambda log: -log.stat().st_mtime)
         # A start that failed, for a wrong key, say, is only the latest if nothing else was played.
         for needed in (TurnRecord, EpisodeStart):
             for log in logs:
-                if any(isinstance(entry.event, needed) for entry in read(log.parent)):
+                if _holds(log.parent, needed):
                     return EpisodePlace(log.parent.name, workdir)
         raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
     folder = Path(wanted).resolve()
@@ -49,7 +49,7 @@ def find_episode(wanted: str, workdir: str) -> EpisodePlace:
             f"The episode in {folder} can only be continued below a folder named 'episodes': "
             f"move it into {episodes}."
         )
-    return EpisodePlace(folder.name, str(folder.parent.parent))
+    return _begun(folder, str(folder.parent.parent))
 
 
 def recorded_episode(wanted: str, workdir: str) -> Path:
@@ -63,6 +63,18 @@ def recorded_episode(wanted: str, workdir: str) -> Path:
         return folder
     place = find_episode(wanted, workdir)
     return Path(place.workdir) / "episodes" / place.name
+
+
+def _begun(folder: Path, workdir: str) -> EpisodePlace:
+    if not _holds(folder, EpisodeStart):
+        raise ConfigurationError(
+            f"There is nothing to continue or replay in {folder}: its game never began."
+        )
+    return EpisodePlace(folder.name, workdir)
+
+
+def _holds(folder: Path, event: type[EpisodeStart | TurnRecord]) -> bool:
+    return any(isinstance(entry.event, event) for entry in read(folder))
 
 
 def _is_episode(folder: Path) -> bool:

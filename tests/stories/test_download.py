@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from game_interface import open_game
-from game_interface.errors import StoryDownloadError
+from game_interface.errors import StoryDownloadError, StoryFormatError
 from stories.download import download_story
 from tests.support import PATIENCE, ROOT
 from tests.support.games import ZORK1, needs_zork1
@@ -232,6 +232,18 @@ def test_a_story_is_fetched_from_an_address_once_and_kept_by_its_hash(
 def test_a_host_that_there_is_not_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoryDownloadError, match=r"cannot find the host unknown\.invalid: check"):
         open_game("http://unknown.invalid/weather.z5", cache_dir=tmp_path)
+
+
+def test_what_is_no_story_is_reported_with_its_address_and_not_kept(tmp_path: Path) -> None:
+    with serving(b"<html>Please log in.</html>") as server:
+        address = f"{server}/weather.z5"
+        with pytest.raises(StoryFormatError) as refused:
+            open_game(address, cache_dir=tmp_path)
+        with pytest.raises(StoryDownloadError) as missing:
+            open_game(f"{server}/missing", cache_dir=tmp_path)
+    assert str(refused.value).startswith(f"{address} cannot be played: it is a page of HTML")
+    assert list(tmp_path.iterdir()) == []
+    assert str(missing.value).splitlines() == [str(missing.value)]
 
 
 def test_an_episode_names_the_address_and_the_hash_of_its_story(tmp_path: Path) -> None:

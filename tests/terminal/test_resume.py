@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import action_reply
 from tests.support import ROOT
+from tests.support.games import written
 from tests.support.program import Program
+from tests.support.tiny_story import Object, build
 
 
 @pytest.fixture
@@ -105,3 +108,29 @@ def test_latest_is_the_last_episode_that_began(program: Program, model: ModelSer
     resumed = program.run("--resume", "latest", "--base-url", model.base_url, "--max-turns", "3")
     assert resumed.returncode == 0
     assert f"episodes/{episode.name}/episode.log" in resumed.stdout
+
+
+def test_of_a_game_that_cannot_begin_only_a_log_for_reading_is_left(program: Program) -> None:
+    story = written(program.folder, build([Object("Hall")], code=b"\0"))
+    failed = program.run("--story", str(story), "--player", "random")
+    assert (failed.returncode, "the game cannot start" in failed.stderr) == (1, True)
+    (folder,) = (program.folder / "game_files" / "episodes").iterdir()
+    assert (
+        failed.stderr.splitlines()[-1] == f"Log: {folder.relative_to(program.folder)}/episode.log"
+    )
+    assert "EngineError: the interpreter stopped" in (folder / "episode.log").read_text()
+    assert [file.name for file in folder.iterdir()] == ["episode.log"]
+    program.command = [sys.executable, "-m", "viewer"]
+    program.env["PYTHONPATH"] = str(ROOT)
+    assert "There is no episode in game_files yet" in program.run("show", "latest").stderr
+
+
+@pytest.mark.parametrize("flag", ["--resume", "--replay"])
+def test_what_a_crash_left_of_an_episode_before_its_game_began_cannot_go_on(
+    program: Program, flag: str
+) -> None:
+    folder = program.folder / "game_files" / "episodes" / "cut-off"
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").touch()
+    refused = program.run(flag, "cut-off")
+    assert (refused.returncode, "its game never began" in refused.stderr) == (2, True)
