@@ -187,6 +187,8 @@ class Game:
 
     def _seen(self, reply: Reply, progress: Progress) -> _Moment:
         memory, ending, waits_for = self._memory(reply), progress.ending, reply.waits_for
+        if ending and waits_for == "key":  # which would be of no use
+            waits_for = "line"
         if reply.facts:
             facts = reply.facts
         elif self._reader and memory:

@@ -221,7 +221,7 @@ def observation_of(facts: Facts) -> Observation:
 
     Every name is on one line, so that none can pose as part of a prompt.
     """
-    is_told = facts.room_id is not None and facts.score is not None
+    is_told = facts.room_name != "" and facts.score is not None
     carried = facts.inventory
     return Observation(
         room=_place(facts.room_id, facts.room_name),

@@ -13,7 +13,7 @@ from game_interface.errors import InvalidCommandError
 from mcp_ghost.testing import content_reply
 from tests.support.episodes import answer, played
 from tests.support.games import started, written
-from tests.support.tiny_story import READ_KEY, build, endlessly, say
+from tests.support.tiny_story import QUIT, READ_KEY, build, endlessly, say
 
 KEY_TO_STACK = b"\xf6\x7f\x01\x00"  # read_char 1 -> sp
 PRINT_NUMBER = b"\xe6\xbf\x00"  # print_num sp
@@ -45,6 +45,17 @@ def test_each_key_reaches_the_story(tmp_path: Path) -> None:
         assert game.facts().waits_for == "key"
         assert {key: int(game.step(key)) for key in CODES} == CODES
         assert set(KEY_NAMES) <= CODES.keys()
+
+
+def test_a_game_that_has_ended_waits_for_no_key(tmp_path: Path) -> None:
+    story = written(tmp_path, build(version=5, code=say("Bye.\n") + READ_KEY + QUIT), "end.z5")
+    with started(story) as game:
+        game.step("space")
+        ended = game.snapshot()
+        assert (game.is_over, game.facts().waits_for) == (True, "line")
+    with open_game(story) as again:
+        again.restore(ended)
+        assert (again.is_over, again.facts().waits_for) == (True, "line")
 
 
 @pytest.mark.parametrize("operands", [b"\xff", b"\x55\1\0\0\0"])
@@ -165,7 +176,6 @@ def test_repeating_a_command_is_not_being_stuck(tmp_path: Path) -> None:
 SPLIT, UPPER, LOWER = b"\xea\x7f\x06", b"\xeb\x7f\x01", b"\xeb\x7f\x00"
 """The window above gets six rows; what follows is printed there, or below."""
 QUOTED = SPLIT + UPPER + b"\xef\x5f\x03\x05" + say("Be not afraid") + LOWER
-QUIT = b"\xba"
 
 
 @pytest.mark.parametrize(

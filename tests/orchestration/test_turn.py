@@ -64,3 +64,19 @@ def test_a_status_line_shows_a_name_only_as_a_word_of_its_own(
         room_id=1, room_name="it", status_line=status_line, dead=False, won=False, world_hash=""
     )
     assert observation_of(facts).room_shown is is_shown
+
+
+@pytest.mark.parametrize(("name", "told"), [("", "Attic  Score: 5"), ("Attic", "")])
+def test_the_status_line_is_told_where_the_room_has_no_name_of_its_own(
+    name: str, told: str
+) -> None:
+    facts = Facts(
+        room_id=1,
+        room_name=name,
+        score=5,
+        status_line="Attic  Score: 5",
+        dead=False,
+        won=False,
+        world_hash="",
+    )
+    assert observation_of(facts).status_line == " ".join(told.split())
