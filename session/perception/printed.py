@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable, Set
 from functools import lru_cache
-from itertools import pairwise
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
-_LITTLE = frozenset({"a", "an", "and", "of", "the"})
+_LITTLE = frozenset({"a", "an", "and", "for", "from", "in", "of", "on", "the", "to", "with"})
 _KEPT = 4096
 """Words and names whose stems are remembered: more than a game has, and each turn asks anew."""
 
@@ -17,10 +16,19 @@ def stems(text: str) -> set[str]:
 
 
 def phrases(text: str, echo: Set[str] = frozenset()) -> set[str]:
-    """Return words and pairs of neighbours in ``text``, but not those made of ``echo`` alone."""
+    """Return the words in ``text``, and each two side by side with little words between them.
+
+    What is made of words of ``echo`` alone is left out.
+    """
     words = _in_order(text)
-    pairs = {f"{one} {other}" for one, other in pairwise(words) if not {one, other} <= echo}
-    return (set(words) - echo) | pairs
+    said, before = set(words) - echo, -1
+    for at, word in enumerate(words):
+        if word in _LITTLE:
+            continue
+        if before >= 0 and not {words[before], word} <= echo:
+            said.add(" ".join(words[before : at + 1]))
+        before = at
+    return said
 
 
 def says(text: str, name: str) -> bool:
@@ -83,10 +91,7 @@ def _nouns(name: str) -> frozenset[str]:
 @lru_cache(_KEPT)
 def _telling(name: str) -> frozenset[str]:
     """Return what has to be printed before a name is: its words, and each two side by side."""
-    words = _in_order(name)
-    while words and words[0] in _LITTLE:
-        del words[0]
-    return frozenset(phrases(" ".join(words)) - _LITTLE)
+    return frozenset(phrases(name) - _LITTLE)
 
 
 def _in_order(text: str) -> list[str]:

@@ -126,6 +126,9 @@ def test_what_is_carried_is_told_once_every_thing_has_a_name_that_was_printed() 
         ("A pile.", "pile of leaves", "pile"),
         ("The pile of leaves.", "pile of leaves", "pile of leaves"),
         ("Shafts and beams.", "walls and shafts", "shafts"),
+        ("Jim and Ann. Ann and Rob.", "Jim and Rob", "Rob"),
+        ("A door to a hall. Out to the cellar.", "door to the cellar", "cellar"),
+        ("A door to the cellar.", "door to the cellar", "door to the cellar"),
         ("A lamp.", "the lamp", "the lamp"),
     ],
 )
