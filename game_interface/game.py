@@ -266,7 +266,7 @@ def open_game(
         on_progress=on_progress,
     )
     chosen = seed if seed is not None else 1 + secrets.randbelow(MAX_SEED)
-    if found.is_environment:
+    if found.info.name.startswith(ENVIRONMENT):
         from game_interface.engines.gym_engine import GymEngine
 
         return Game(found, GymEngine(found.info.name), chosen)

@@ -76,16 +76,11 @@ class Story:
 
     info: StoryInfo
     file: bytes
-    """What its interpreter is given."""
+    """What its interpreter is given; empty of an environment."""
     image: StoryImage | None
     """None of a Glulx story, whose memory is not read."""
     profile: Profile
     """`NO_PROFILE` where there is none."""
-
-    @property
-    def is_environment(self) -> bool:
-        """Whether it is a Gymnasium environment, which has no file."""
-        return self.info.name.startswith(ENVIRONMENT)
 
     def require_image(self, who: str) -> StoryImage:
         """Return the image of a Z-machine story.

@@ -117,7 +117,9 @@ class FactsReader:
             player = player if held and all(held) else None
         room = _value(memory, self._globals.room)
         if room is None and player:
-            room = _outermost(memory, player, self._profile.rooms or 0)
+            outside = self._profile.rooms or 0
+            inside = [*takewhile(lambda it: it != outside, memory.holders(player))]
+            room = inside[-1] if inside else None
         if room is not None and not memory.exists(room):
             room = None
         test = self._profile.dark_when
@@ -224,12 +226,6 @@ def _globals(image: StoryImage, known: Globals) -> Globals:
 
 def _value(memory: MachineMemory, index: int | None) -> int | None:
     return None if index is None else memory.global_value(index)
-
-
-def _outermost(memory: MachineMemory, number: int, outside: int) -> int:
-    """Find the outermost holder of an object within `outside`; 0 for an object in nothing."""
-    inside = takewhile(lambda it: it != outside, memory.holders(number))
-    return next(iter([*inside][-1:]), 0)
 
 
 def _guess_player(image: StoryImage) -> int | None:
