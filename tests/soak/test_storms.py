@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -18,8 +18,9 @@ import pytest
 
 from mcp_ghost.testing import ModelServer
 from scripts.scripted_model import ScriptedModel, read_commands
+from session.record.event_log import EVENTS_FILE
 from tests.evaluation.evaluations import Evaluation
-from tests.support import DATA, PATIENCE
+from tests.support import DATA, FOREVER, PATIENCE
 from tests.support.episodes import read_events
 from tests.support.program import Program
 
@@ -90,16 +91,14 @@ def test_an_episode_of_the_embedded_model_goes_on_whenever_its_process_is_killed
     tmp_path: Path,
 ) -> None:
     program = Program(tmp_path)
-    flags = ("--story", "bundled", "--seed", "7", "--no-mcp")
-    with killing(lambda: embedded_models(program)) as kills:
-        done = program.run(*flags, "--max-turns", str(TURNS))
+    flags = ("--max-turns", str(TURNS), "--no-mcp")
+    with killing(program) as kills:
+        done = program.run("--story", "bundled", "--seed", "7", *flags, patience=FOREVER)
         while done.returncode:  # it was killed while it started
             assert "--resume" in done.stdout + done.stderr
-            done = program.run("--resume", "latest", "--max-turns", str(TURNS), "--no-mcp")
+            done = program.run("--resume", "latest", *flags, patience=FOREVER)
     assert kills
-    (episode,) = program.episodes()
-    turns = [it["turn"] for it in read_events(episode) if it["event_type"] == "turn"]
-    assert turns == [*range(1, TURNS + 1)]
+    assert turns(program) == [*range(1, TURNS + 1)]
     assert program.run("--replay", "latest").returncode == 0
     assert program.leftovers() == []
     print(f"{len(kills)} kills of the embedded model's process in {TURNS} turns")
@@ -120,17 +119,21 @@ def kill_within(process: subprocess.Popen[str], seconds: float) -> None:
 
 
 @contextmanager
-def killing(find: Callable[[], list[int]]) -> Iterator[list[int]]:
-    """Kill what ``find`` finds, every now and then; the processes that were killed."""
+def killing(program: Program) -> Iterator[list[int]]:
+    """Kill the embedded model, every now and then; the processes that were killed."""
     killed: list[int] = []
     over = threading.Event()
 
     def kill() -> None:
+        survived = -1
         while not over.wait(random.uniform(1, 10)):
-            for process in find():
+            if (played := len(turns(program))) == survived:
+                continue  # on a busy machine no turn would ever be played between two kills
+            for process in embedded_models(program):
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
                     killed.append(process)
+                    survived = played
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -139,6 +142,13 @@ def killing(find: Callable[[], list[int]]) -> Iterator[list[int]]:
     finally:
         over.set()
         thread.join()
+
+
+def turns(program: Program) -> list[int]:
+    """The turns that were played."""
+    logs = program.folder.glob(f"game_files/episodes/*/{EVENTS_FILE}")
+    events = (it for log in logs for it in read_events(log.parent))
+    return [it["turn"] for it in events if it["event_type"] == "turn"]
 
 
 def embedded_models(program: Program) -> list[int]:

@@ -62,11 +62,15 @@ class Program:
         )
 
     def run(
-        self, *flags: str, said: str | None = None, limit: Callable[[], None] | None = None
+        self,
+        *flags: str,
+        said: str | None = None,
+        limit: Callable[[], None] | None = None,
+        patience: float = PATIENCE,
     ) -> subprocess.CompletedProcess[str]:
         with self.start(*flags, stdin=subprocess.PIPE if said else None, limit=limit) as process:
             try:
-                output, errors = process.communicate(said, timeout=PATIENCE)
+                output, errors = process.communicate(said, timeout=patience)
             finally:
                 process.kill()
         assert "Traceback" not in errors
