@@ -61,15 +61,16 @@ class _Fork(ForkServerProcess):
         Raises:
             OSError: There can be no further process.
         """
-        # The fork server lives on if the terminal is closed, and looks for modules in no folder
-        # but ours. It does not import this program again, as it does by default: that may be Ray.
-        resource_tracker.ensure_running()  # now: as it starts, it lets SIGINT through
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _FROM_A_TERMINAL)
-        try:
-            with chdir(ROOT):
+        # The fork server lives on if the terminal is closed; it and the resource tracker look for
+        # modules in no folder but ours. It does not import this program again, as it does by
+        # default: that may be Ray.
+        with chdir(ROOT):
+            resource_tracker.ensure_running()  # now: as it starts, it lets SIGINT through
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _FROM_A_TERMINAL)
+            try:
                 ensure_running()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         program, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
             self.start()

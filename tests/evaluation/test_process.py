@@ -77,11 +77,15 @@ def test_a_fork_has_a_session_signals_a_folder_and_files_of_its_own(
 ) -> None:
     """What lies in the working directory replaces no module, and the lock is held for the fork."""
     monkeypatch.setattr("evaluation.run._LOCK_WAIT", 0)
-    (tmp_path / "json.py").write_text("raise SystemExit('of the user')")
+    for module in ("json", "signal"):
+        (tmp_path / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
     (cwd := tmp_path / "cwd").mkdir()
     multiprocessing.forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    multiprocessing.resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
     with taken(tmp_path / "lock") as lock:
         episode = waiting(tmp_path, lock=lock, cwd=cwd)
+    assert not (tmp_path / "ran").exists()
     process = Path(f"/proc/{episode._pid}")
     assert os.getsid(episode._pid) == episode._pid
     assert (process / "cwd").readlink() == cwd
