@@ -10,6 +10,10 @@ USER = {"role": "user", "content": "Go on."}
 CALL = {"id": "c1", "type": "function", "function": {"name": "a_b", "arguments": "{}"}}
 ASKED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 ANSWER = {"role": "tool", "tool_call_id": "c1", "content": "done"}
+SHORT = (
+    {**ASKED, "tool_calls": [{**CALL, "id": "abcdefghi"}]},
+    {**ANSWER, "tool_call_id": "abcdefghi"},
+)
 TOOL = {
     "type": "function",
     "function": {"name": "a_b", "parameters": {"type": "object", "properties": {}}},
@@ -124,6 +128,7 @@ REFUSED_BY: list[tuple[ServerDialect, Any, str]] = [
     ("openai", body(model="gpt-5.4", temperature=0.2), "Only the default (1) value"),
     ("mistral", body(USER, ASKED, ANSWER), "with a length of 9"),
     ("mistral", body(max_completion_tokens=9), "max_completion_tokens: Extra inputs"),
+    ("mistral", body(USER, *SHORT, USER), "'user' after role 'tool'"),
     (
         "mistral",
         body({"role": "assistant", "content": "x", "reasoning_content": "y"}),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,9 @@ _IMAGE_REFUSALS = frozenset({400, 404, 413, 415, 422, 500})
 # OpenRouter and MiMo (404): "support image input", https://github.com/aaif-goose/goose/issues/5396;
 # llama.cpp (500): "image input is not supported", its tools/server; DeepSeek: "unknown variant
 # `image_url`, expected `text`"; Groq: "content must be a string"; llama.cpp of results (400):
-# "should be 'Input text'"; and Mistral wants no user after a tool.
+# "should be 'Input text'".
 _OF_IMAGES = re.compile(
-    r"image|mmproj|multimodal|vision|must be a string|should be .input text"
-    r"|role .?user.? after role .?tool",
-    re.I,
+    r"image|mmproj|multimodal|vision|must be a string|should be .input text", re.I
 )
 # OpenAI: "could not be verified", https://github.com/openai/codex/issues/8145; "was not issued to
 # this caller", https://github.com/anomalyco/opencode/issues/48773; "Item 'rs_1' of type 'reasoning'
@@ -62,6 +61,11 @@ _WANTS = {
     "tool_call_id": (
         re.compile(r"a-z, A-Z, 0-9,? (?:and|with a) length", re.I),
         "with ids of nine letters or digits",
+    ),
+    # Mistral, https://github.com/avante-corp/avante.nvim/pull/2695; templates of its models.
+    "turns": (
+        re.compile(r"role .?user.? after role .?tool|roles must alternate", re.I),
+        "with a reply between a tool's result and the user's words",
     ),
     # Gemma, at Google ("Developer instruction is not enabled") and in vLLM with its chat template
     # ("System role not supported"); OpenAI's o1: "'messages[0].role' does not support 'system'".
@@ -208,6 +212,8 @@ class Accepted:
             }
         if "stream" in self.without:
             kept.pop("stream_options", None)
+        if "turns" in self.wants and "messages" in kept:
+            kept["messages"] = [*_with_replies(kept["messages"])]
         if "max_tokens" in self.wants and not any(name in kept for name in _LENGTHS):
             kept["max_tokens"] = self.longest
         for name in _LENGTHS:
@@ -344,6 +350,13 @@ class Accepted:
             return f"with {other[path]} in the place of {path}"
         self.without |= {original}
         return f"without {path}"
+
+
+def _with_replies(messages: list[JSONObject]) -> Iterator[JSONObject]:
+    for before, message in zip([{}, *messages], messages, strict=False):
+        if (before.get("role"), message["role"]) == ("tool", "user"):
+            yield {"role": "assistant", "content": "OK."}
+        yield message
 
 
 def named_wire(path: str, error: LLMStatusError) -> Wire | None:

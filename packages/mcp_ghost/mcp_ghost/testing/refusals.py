@@ -52,9 +52,13 @@ def _unasked(messages: list[JSONObject]) -> str | None:
     return unasked(before)
 
 
-def _two_users(messages: list[JSONObject]) -> str | None:
+def _two_users(messages: list[JSONObject], before: str = "user") -> str | None:
     pairs = itertools.pairwise(message["role"] for message in messages)
-    return "user" if ("user", "user") in pairs else None
+    return "user" if (before, "user") in pairs else None
+
+
+def _user_after_tool(messages: list[JSONObject]) -> str | None:
+    return _two_users(messages, "tool")
 
 
 def _not_an_object(text: object) -> str | None:
@@ -110,6 +114,7 @@ RULES = rules_of(
         "unanswered": lambda messages: unanswered(_exchanges(messages)),
         "unasked": _unasked,
         "no_two_users": _two_users,
+        "no_user_after_tool": _user_after_tool,
         "json_text": _not_an_object,
         "image": image,
         "no_tool": _no_tool,

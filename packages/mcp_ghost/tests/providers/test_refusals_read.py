@@ -434,6 +434,15 @@ def test_a_strict_server_gets_what_it_takes_after_its_refusals(
     assert len(model.requests) == requests
 
 
+def test_a_reply_stands_between_a_result_and_the_user_where_a_model_wants_one() -> None:
+    messages = [*CALLED, {"role": "user", "content": "And then?"}]
+    with ModelServer(["Done."], dialect="mistral") as model:
+        assert ask(model, called="mistral-large", messages=messages, wire="chat") == "Done."
+    roles = [[it["role"] for it in request.body["messages"]] for request in model.requests]
+    asked = ["user", "assistant", "tool", "user"]
+    assert roles == [asked, [*asked[:3], "assistant", "user"]]
+
+
 @pytest.mark.parametrize(
     ("provider", "said"),
     [
