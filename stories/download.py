@@ -65,7 +65,7 @@ def is_address(story: str) -> bool:
 def fetched_story(address: str, folder: Path, on_progress: OnProgress) -> Path:
     """Return the file of the story at an address, which is fetched once and kept by its SHA-256.
 
-    Raises: StoryDownloadError; StoryFormatError for what is no story, which is not kept.
+    Raises: StoryDownloadError; StoryFormatError for a file that is not a story, which is not kept.
     """
     note = folder / f"{sha256(address.encode()).hexdigest()[:16]}.address"
     with suppress(OSError, ValueError):

@@ -234,7 +234,7 @@ def test_a_host_that_there_is_not_is_named(tmp_path: Path) -> None:
         open_game("http://unknown.invalid/weather.z5", cache_dir=tmp_path)
 
 
-def test_what_is_no_story_is_reported_with_its_address_and_not_kept(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_story_is_refused_by_its_address_and_not_kept(tmp_path: Path) -> None:
     with serving(b"<html>Please log in.</html>") as server:
         address = f"{server}/weather.z5"
         with pytest.raises(StoryFormatError) as refused:
