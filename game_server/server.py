@@ -183,7 +183,7 @@ class _Tools:
         return await _in_thread(ctx, play)
 
     async def status(self, ctx: Context, game: _Game = None) -> Annotated[CallToolResult, Answer]:
-        """What is known of the game now, without a move."""
+        """Report what is known about the game now, without making a move."""
 
         def look(guest: Guest) -> CallToolResult:
             played = self._games.find(guest, game)

@@ -31,7 +31,7 @@ from storage.files.markdown import (
 )
 
 _HEADING = re.compile(r"##\s+(tested|inferred|retired|notes|memories)\s*", re.IGNORECASE)
-_TITLE = re.compile(r"# What is known of.*")
+_TITLE = re.compile(r"# What is known (?:about|of).*")  # "of" in earlier versions
 _BULLET = re.compile(r"[-*+](?:\s+(.*))?")
 _WITH_ID = re.compile(r"(.*)`(\w+-c\d+)`")
 _DETAIL = re.compile(r'\s+[-*+] (?:".*|because: .*|\(written by people\))')

@@ -1,4 +1,4 @@
-"""What is known of a story as Markdown to read and edit; `storage.files.edits` reads it back.
+"""What is known about a story as Markdown to read and edit; `storage.files.edits` reads it back.
 
 What games and models said is data: it cannot end a line, begin a heading or hide in a comment. The
 last line says what was exported, which tells a deleted line from a claim learned since then.
@@ -36,7 +36,7 @@ def rendered(
     notes: Sequence[str] = (),
 ) -> str:
     """Return the whole file; ``notes`` are lines that people wrote."""
-    lines = [f"# What is known of {escaped(story)}", "", *INTRO]
+    lines = [f"# What is known about {escaped(story)}", "", *INTRO]
     for section in SECTIONS:
         lines += ["", f"## {section.capitalize()}"]
         chosen = [claim for claim in claims if section_of(claim) == section]
