@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support import FOREVER, PATIENCE, ROOT
+from tests.support import FOREVER, ROOT
 from tests.support.program import MARK
 
 PAGES = [
@@ -126,7 +126,7 @@ class Newcomer:
         return printed
 
     def _ended(self, process: subprocess.Popen[bytes], output: Path, until: str, says: str) -> int:
-        deadline = time.monotonic() + 3 * PATIENCE
+        deadline = time.monotonic() + FOREVER
         try:
             if not until:
                 process.communicate(says.encode(), timeout=FOREVER)
