@@ -62,10 +62,7 @@ async def judged(
         )
         verdicts = _verdicts(json_object(response.content or "", "verdicts"))
         if missing := [it for it in range(1, len(asked) + 1) if it not in verdicts]:
-            messages += [
-                {"role": "assistant", "content": response.content or "(nothing)"},
-                {"role": "user", "content": prompts.judge_again(missing)},
-            ]
+            messages += prompts.sent_back(response, prompts.judge_again(missing))
             continue
         return await asyncio.to_thread(_faults, asked, verdicts, evidence)
     raise ScriptError(

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from mcp_ghost.messages import LLMResponse, Message
 from movie_generator.answers import list_schema, object_schema
 from movie_generator.grounding.language import language_name
 from movie_generator.pages.page import Image, Page
@@ -183,6 +184,14 @@ def ground(problems: list[str]) -> str:
         "leave out what it does not say; change nothing else. What is still unsupported after that "
         "is cut out."
     )
+
+
+def sent_back(response: LLMResponse, why: str) -> list[Message]:
+    """An answer, and what to do about it."""
+    return [
+        {"role": "assistant", "content": response.content or "(nothing)"},
+        {"role": "user", "content": why},
+    ]
 
 
 def script_schema(config: AppConfig, images: Iterable[Image] = ()) -> dict[str, Any]:

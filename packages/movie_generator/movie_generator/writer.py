@@ -46,7 +46,7 @@ async def write_script(
     script, problems = _read(response, page, config)
     if script is None:
         told(f"The script is being corrected: {problems[0]}")
-        messages += _sent_back(response, prompts.repair(problems))
+        messages += prompts.sent_back(response, prompts.repair(problems))
         response = await _ask(client, messages, page, config)
         script, problems = _read(response, page, config)
     if script is None:
@@ -58,7 +58,7 @@ async def write_script(
     if faults:
         told(f"The script is being corrected: {faults[0]}")
         listed = [*map(str, faults[:_MAX_UNSUPPORTED])]
-        messages += _sent_back(response, prompts.ground(listed))
+        messages += prompts.sent_back(response, prompts.ground(listed))
         again, _ = _read(await _ask(client, messages, page, config), page, config, in_part=True)
         if again is not None:
             script = merged(script, again, faults)
@@ -74,13 +74,6 @@ async def write_script(
             "The page supports nothing in the script. Try again, or try another model."
         )
     return script
-
-
-def _sent_back(response: LLMResponse, why: str) -> list[Message]:
-    return [
-        {"role": "assistant", "content": response.content or "(nothing)"},
-        {"role": "user", "content": why},
-    ]
 
 
 async def _faults(script: VideoScript, evidence: Evidence, config: AppConfig) -> list[check.Fault]:

@@ -29,6 +29,7 @@ from movie_generator.pages.page import (
     usable_images,
 )
 from movie_generator.pages.results import about_page, fault, is_garbled, page_text
+from movie_generator.pages.tool_guard import texts
 
 # As mcp-server-fetch calls them.
 _START, _LENGTH, _RAW = "start_index", "max_length", "raw"
@@ -60,7 +61,7 @@ class Reading:
     @property
     def source(self) -> str | None:
         """The URL that was asked for."""
-        return next(_urls(self.arguments), None)
+        return _url(self.arguments)
 
     @property
     def whole(self) -> tuple[str, str]:
@@ -157,7 +158,7 @@ class RecordingTools(Wrapper):
         parts = {_START, _LENGTH}
         rest = {key: value for key, value in call.arguments.items() if key not in parts}
         lengths = self.takes(call.name, _LENGTH)
-        if self.takes(call.name, _RAW) and next(_urls(rest), None):
+        if self.takes(call.name, _RAW) and _url(rest):
             yield {**rest, _RAW: True} | ({_LENGTH: _HTML_CHARACTERS} if lengths else {})
         if lengths and self.takes(call.name, _START):
             yield {**rest, _LENGTH: self._limit}
@@ -308,17 +309,10 @@ async def _attempt(tools: RecordingTools, name: str, arguments: dict[str, Any]) 
     return part.fault or part
 
 
-def _urls(value: object) -> Iterator[str]:
-    """Every URL among the arguments of a call."""
-    if isinstance(value, str):
-        if re.match(r"\s*https?:", value, re.IGNORECASE):
-            yield value.strip()
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _urls(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _urls(item)
+def _url(arguments: Mapping[str, Any]) -> str | None:
+    """The first URL among the arguments of a call."""
+    named = (text.strip() for _, text, _ in texts("", arguments))
+    return next((it for it in named if re.match("https?:", it, re.IGNORECASE)), None)
 
 
 def _fact(facts: list[Mapping[str, Any]], *names: str) -> str:

@@ -14,7 +14,7 @@ import json
 import re
 import socket
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final, TypeAlias
@@ -109,7 +109,7 @@ class GuardedTools(Wrapper):
         tool = self.tools.get(call.name)
         schema: Schema = tool.schema["function"]["parameters"] if tool else {}
         hosts: set[str] = set()
-        for name, text, is_url in _texts("", call.arguments, [schema], schema):
+        for name, text, is_url in texts("", call.arguments, [schema], schema):
             if is_url or _WHOLE_URL.fullmatch(text):
                 try:
                     await check_url(text.strip(), self._policy)
@@ -153,7 +153,7 @@ def named_hosts(text: str, *, is_host: bool = False) -> set[str]:
         found |= {*_hosts_without_scheme(rest, is_host=is_host)}
     if text.lstrip()[:1] in {"{", "[", '"'}:
         with suppress(ValueError, RecursionError):
-            for name, inner, _ in _texts("", json.loads(text), [], {}):
+            for name, inner, _ in texts("", json.loads(text)):
                 found |= named_hosts(inner, is_host=_last_word(name) in _HOST_NAMES)
     return found
 
@@ -202,11 +202,11 @@ def _is_in_use(address: IPv6Address) -> bool:
     return (is_inside and int(address) > 0) or address.ipv4_mapped is not None
 
 
-def _texts(
-    name: str, value: object, schemas: list[object], root: Schema
+def texts(
+    name: str, value: object, schemas: Iterable[object] = (), root: Schema | None = None
 ) -> Iterator[tuple[str, str, bool]]:
     """Every text in ``value``, the name of its argument, and whether it has to be a URL."""
-    kinds = [*_alternatives(schemas, root)]
+    kinds = [*_alternatives(schemas, root or {})]
     if isinstance(value, str):
         says_so = _last_word(name) == "url" or any(it.get("format") in _FORMATS for it in kinds)
         yield name, value, says_so and bool(value.strip())
@@ -215,14 +215,14 @@ def _texts(
             yield "", str(key), False
             inner = [_get(it.get("properties"), key) for it in kinds]
             others = [it.get("additionalProperties") for it in kinds]
-            yield from _texts(str(key), item, inner + others, root)
+            yield from texts(str(key), item, inner + others, root)
     elif isinstance(value, list):
         items = [it.get("items") for it in kinds]
         for item in value:
-            yield from _texts(name, item, items, root)
+            yield from texts(name, item, items, root)
 
 
-def _alternatives(schemas: list[object], root: Schema) -> Iterator[Schema]:
+def _alternatives(schemas: Iterable[object], root: Schema) -> Iterator[Schema]:
     """``schemas`` and those of which they are made, each once."""
     left, seen = [*schemas], set[int]()
     while left:

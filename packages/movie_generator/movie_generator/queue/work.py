@@ -34,7 +34,7 @@ _LONGEST_BEAT = 3.0
 _SHORTEST_BEAT = 0.2
 """Progress that comes faster than this is not worth writing each time."""
 _STOP_SECONDS = 5.0
-_DATABASE_PAUSE = 0.5
+DATABASE_PAUSE = 0.5
 """Seconds after which a database that failed is asked again."""
 _logger = logging.getLogger("movie_generator")
 _steps = logging.getLogger(STEPS_LOG)
@@ -213,7 +213,7 @@ class Work:
                 if not self._holds():
                     raise
                 self._log(logging.WARNING, "waits for the database: %s", one_line(error))
-                await asyncio.sleep(_DATABASE_PAUSE)
+                await asyncio.sleep(DATABASE_PAUSE)
 
     async def _give_back(self) -> None:
         try:

@@ -15,10 +15,8 @@ from mcp_ghost.redact import redact
 from mcp_ghost.text import counted, one_line
 from movie_generator.queue.database import CHANNEL, JobDatabase, JobDatabaseError
 from movie_generator.queue.jobs import JobQueue
-from movie_generator.queue.work import Generate, Work
+from movie_generator.queue.work import DATABASE_PAUSE, Generate, Work
 
-_DATABASE_PAUSE = 0.5
-"""Seconds after which a database that failed is asked again."""
 _PRUNE_SECONDS = 3600.0
 POLL_SECONDS = 1.0
 """Between two looks at a database that tells nobody."""
@@ -123,7 +121,7 @@ class Worker:
                 await bell.wait(ring, outlook.seconds)
             except JobDatabaseError as error:
                 _logger.warning("%s Trying again.", one_line(error))
-                await asyncio.sleep(_DATABASE_PAUSE)
+                await asyncio.sleep(DATABASE_PAUSE)
 
     async def _prune(self) -> None:
         """Delete what is finished for too long, now and then."""
