@@ -65,8 +65,10 @@ class ToolNames:
 
     def decode(self, wire: str) -> str:
         """Our name for ``wire``; what a model invented comes back unchanged."""
+        if known := self._name.get(wire):
+            return known
         bare = _AROUND.sub("", wire)
-        return self._name.get(wire) or self._name.get(bare) or self._meant(bare) or wire
+        return self._name.get(bare) or self._meant(bare) or wire
 
     def _meant(self, written: str) -> str | None:
         """The one tool that has this name in other letters, or without its server's."""
