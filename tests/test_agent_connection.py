@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from llm_client import LLMClient
-from managers.mcp_manager import MCPManager, MCPServerStartupError
+from managers.mcp_manager import MCPServerStartupError
 from mcp_ghost.testing import ModelRequest, Reply, tool_reply
 from scripts.scripted_model import action_reply
 from tests.support import FOREVER, PATIENCE
@@ -162,7 +162,7 @@ def test_the_duration_of_a_call_is_without_the_start_of_the_server(
     assert len(logged) == (1 if event_type else 0)
 
 
-def test_the_duration_of_a_span_is_without_the_start_of_the_server(
+async def test_the_duration_of_a_span_is_without_the_start_of_the_server(
     journal: Journal, clock: Clock
 ) -> None:
     class Langfuse(RecordingLangfuse):
@@ -172,19 +172,17 @@ def test_the_duration_of_a_span_is_without_the_start_of_the_server(
             with super().start_as_current_observation(**fields) as span:
                 yield span
 
-    async def call_while_connecting(manager: MCPManager) -> None:
+    journal.configure(failing_starts=[2])
+    with Player([], journal) as player:
+        assert player.manager is not None
+        player.manager.langfuse_client = langfuse = Langfuse()
+        manager = player.manager
         await manager.connect_session()
         await manager.disconnect_session()
         connecting = asyncio.create_task(manager.connect_session())
         await manager.call_tool(*ECHO)
         await connecting
         await manager.disconnect_session()
-
-    journal.configure(failing_starts=[2])
-    with Player([], journal) as player:
-        assert player.manager is not None
-        player.manager.langfuse_client = langfuse = Langfuse()
-        asyncio.run(call_while_connecting(player.manager))
     (span,) = langfuse.spans
     assert 60_000 <= span["metadata"]["duration_ms"] < 86_400_000
 

@@ -123,7 +123,7 @@ def test_closing_ends_the_call_under_way_and_later_ones_are_refused() -> None:
         client.close()  # a second time does no harm
 
 
-def test_cancelling_a_call_ends_its_request() -> None:
+async def test_cancelling_a_call_ends_its_request() -> None:
     late, ended = Late(), threading.Event()
     told: list[Exchange] = []
 
@@ -131,16 +131,13 @@ def test_cancelling_a_call_ends_its_request() -> None:
         told.append(exchange)
         ended.set()
 
-    async def give_up(client: LLMClient) -> None:
+    with ModelServer(late) as server:
+        client = LLMClient(GameConfiguration(client_base_url=server.base_url), on_exchange=tell)
         call = asyncio.create_task(client.acomplete(model="m", messages=MESSAGES))
         await asyncio.to_thread(late.asked.wait, PATIENCE)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-
-    with ModelServer(late) as server:
-        client = LLMClient(GameConfiguration(client_base_url=server.base_url), on_exchange=tell)
-        asyncio.run(give_up(client))
         assert ended.wait(PATIENCE)
         client.close()
     assert [exchange.error for exchange in told] == ["CancelledError"]

@@ -203,18 +203,14 @@ def test_a_name_that_is_not_a_tool_is_a_result_that_lists_the_tools(
     assert f"Unknown tool '{name}'. Available tools: demo.echo, demo." in str(result.error_message)
 
 
-def test_a_call_that_takes_too_long_raises_and_the_turn_goes_on(tmp_path: Path) -> None:
+async def test_a_call_that_takes_too_long_raises_and_the_turn_goes_on(tmp_path: Path) -> None:
     manager = manager_for(tmp_path)
-
-    async def slow() -> ToolCallResult:
-        await manager.connect_session()
-        with pytest.raises(asyncio.TimeoutError):
-            await manager.call_tool("demo.hang", {}, timeout_seconds=0.1)
-        result = await manager.call_tool("demo.echo", {"text": "on"})
-        await manager.disconnect_session()
-        return result
-
-    assert asyncio.run(slow()).content == "on"
+    await manager.connect_session()
+    with pytest.raises(asyncio.TimeoutError):
+        await manager.call_tool("demo.hang", {}, timeout_seconds=0.1)
+    result = await manager.call_tool("demo.echo", {"text": "on"})
+    await manager.disconnect_session()
+    assert result.content == "on"
 
 
 def test_a_server_that_dies_is_an_error_of_that_turn_only(tmp_path: Path) -> None:
@@ -312,18 +308,14 @@ def test_a_failed_retry_turns_mcp_off_for_good(
 # --- cancelling and forgetting ----------------------------------------------------------------
 
 
-def test_disconnecting_while_connecting_ends_the_server(tmp_path: Path) -> None:
+async def test_disconnecting_while_connecting_ends_the_server(tmp_path: Path) -> None:
     manager = manager_for(tmp_path, "mute")
-
-    async def interrupted() -> None:
-        connecting = asyncio.create_task(manager.connect_session())
-        await asyncio.to_thread(eventually, lambda: bool(pids(tmp_path / "log")))
-        await manager.disconnect_session()
-        with pytest.raises(MCPServerStartupError, match="closed while it was being opened"):
-            await connecting
-        await manager.disconnect_session()
-
-    asyncio.run(interrupted())
+    connecting = asyncio.create_task(manager.connect_session())
+    await asyncio.to_thread(eventually, lambda: bool(pids(tmp_path / "log")))
+    await manager.disconnect_session()
+    with pytest.raises(MCPServerStartupError, match="closed while it was being opened"):
+        await connecting
+    await manager.disconnect_session()
     assert not is_running(pids(tmp_path / "log")[0])
 
 
@@ -348,13 +340,9 @@ def test_a_turn_that_forgot_to_disconnect_does_not_disturb_the_next(tmp_path: Pa
     assert not any(map(is_running, pids(tmp_path / "log")))
 
 
-def test_connecting_twice_in_a_turn_is_one_connection(tmp_path: Path) -> None:
+async def test_connecting_twice_in_a_turn_is_one_connection(tmp_path: Path) -> None:
     manager = manager_for(tmp_path)
-
-    async def twice() -> None:
-        await asyncio.gather(manager.connect_session(), manager.connect_session())
-        await manager.connect_session()
-        await manager.disconnect_session()
-
-    asyncio.run(twice())
+    await asyncio.gather(manager.connect_session(), manager.connect_session())
+    await manager.connect_session()
+    await manager.disconnect_session()
     assert len(pids(tmp_path / "log")) == 1

@@ -39,21 +39,17 @@ def exporter() -> Iterator[tuple[Langfuse, InMemorySpanExporter]]:
     langfuse.shutdown()
 
 
-def test_each_call_is_a_span_with_its_outcome(
+async def test_each_call_is_a_span_with_its_outcome(
     tmp_path: Path, exporter: tuple[Langfuse, InMemorySpanExporter]
 ) -> None:
     langfuse, memory = exporter
     manager = manager_for(tmp_path, langfuse=langfuse)
-
-    async def calls() -> None:
-        await manager.connect_session()
-        await manager.call_tool("demo.echo", {"text": "x"})
-        await manager.call_tool("demo.fail", {})
-        with pytest.raises(asyncio.TimeoutError):
-            await manager.call_tool("demo.hang", {}, timeout_seconds=0.1)
-        await manager.disconnect_session()
-
-    asyncio.run(calls())
+    await manager.connect_session()
+    await manager.call_tool("demo.echo", {"text": "x"})
+    await manager.call_tool("demo.fail", {})
+    with pytest.raises(asyncio.TimeoutError):
+        await manager.call_tool("demo.hang", {}, timeout_seconds=0.1)
+    await manager.disconnect_session()
     langfuse.flush()
     spans = {span.name: dict(span.attributes or {}) for span in memory.get_finished_spans()}
     echo = spans["mcp-tool-demo.echo"]
@@ -87,19 +83,15 @@ class ClockedLangfuse(RecordingLangfuse):
             yield span
 
 
-def test_a_span_holds_what_was_asked_how_long_it_took_and_what_came(
+async def test_a_span_holds_what_was_asked_how_long_it_took_and_what_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     langfuse = ClockedLangfuse(monkeypatch)
     manager = manager_for(tmp_path, langfuse=langfuse)
-
-    async def calls() -> None:
-        await manager.connect_session()
-        await manager.call_tool("demo.echo", {"text": "x"})
-        await manager.call_tool("demo.fail", {}, timeout_seconds=7)
-        await manager.disconnect_session()
-
-    asyncio.run(calls())
+    await manager.connect_session()
+    await manager.call_tool("demo.echo", {"text": "x"})
+    await manager.call_tool("demo.fail", {}, timeout_seconds=7)
+    await manager.disconnect_session()
     asked = {"server_name": "demo", "timeout_seconds": 30}
     went = {"duration_ms": 1234.6, "is_error": False}
     echo = {

@@ -277,19 +277,15 @@ def test_afterwards_no_event_loop_is_left(
 
 @hundred_times
 @given(with_tools=st.booleans())
-def test_inside_a_running_event_loop_the_agent_refuses_and_starts_nothing(
+async def test_inside_a_running_event_loop_the_agent_refuses_and_starts_nothing(
     *, with_tools: bool
 ) -> None:
     manager = FakeManager()
     turn = Turn([answer()], manager if with_tools else None)
-
-    async def call_it() -> None:
-        with pytest.raises(RuntimeError, match=r"asyncio\.to_thread"):
-            turn.play()
-        decision = await asyncio.to_thread(turn.play)
-        assert decision["action"] == "open door"
-
-    asyncio.run(call_it())
+    with pytest.raises(RuntimeError, match=r"asyncio\.to_thread"):
+        turn.play()
+    decision = await asyncio.to_thread(turn.play)
+    assert decision["action"] == "open door"
     assert len(turn.client.requests) == 1
     assert manager.log.count("connect") == with_tools
 

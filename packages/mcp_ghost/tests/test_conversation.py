@@ -184,15 +184,11 @@ def test_without_asyncio_it_says_what_it_needs() -> None:
         mcp_ghost({"mcpServers": {}}, "", "openai", KEY, "Hello.").send(None)
 
 
-def test_another_event_loop_is_refused() -> None:
+async def test_another_event_loop_is_refused() -> None:
     ghost = Ghost(server_config={"mcpServers": {}}, provider="openai", api_key=KEY)
-
-    async def in_another() -> None:
-        async with ghost:
-            with pytest.raises(RuntimeError, match="was entered in another event loop"):
-                await asyncio.to_thread(asyncio.run, ghost.run("Hello."))
-
-    asyncio.run(in_another())
+    async with ghost:
+        with pytest.raises(RuntimeError, match="was entered in another event loop"):
+            await asyncio.to_thread(asyncio.run, ghost.run("Hello."))
 
 
 @pytest.mark.parametrize(

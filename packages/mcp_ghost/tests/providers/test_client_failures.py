@@ -162,7 +162,7 @@ _GZIP_WITH_A_NAME = b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03"
     ],
     ids=["nothing", "headers", "a header", "100", "103", "a body", "chunks", "gzip's header"],
 )
-def test_whatever_trickles_in_the_deadline_ends_it(begin: bytes, on_and_on: bytes) -> None:
+async def test_whatever_trickles_in_the_deadline_ends_it(begin: bytes, on_and_on: bytes) -> None:
     async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         rest = asyncio.create_task(reader.read())  # of what the client sends until it cuts
         writer.write(begin)
@@ -175,19 +175,14 @@ def test_whatever_trickles_in_the_deadline_ends_it(begin: bytes, on_and_on: byte
         cut.set()
         writer.close()
 
-    async def wait_for_it() -> None:
-        async with await asyncio.start_server(trickle, "127.0.0.1", 0) as server:
-            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            once = RetryPolicy(max_attempts=1)
-            async with get_llm_client(
-                "gemini", KEY, base_url=url, timeout=0.3, retry=once
-            ) as client:
-                with pytest.raises(LLMConnectionError):  # too many header bytes end it sooner
-                    await asyncio.wait_for(client.complete([USER]), 30)
-            await asyncio.wait_for(cut.wait(), 30)
-
     cut = asyncio.Event()
-    asyncio.run(wait_for_it())
+    async with await asyncio.start_server(trickle, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        once = RetryPolicy(max_attempts=1)
+        async with get_llm_client("gemini", KEY, base_url=url, timeout=0.3, retry=once) as client:
+            with pytest.raises(LLMConnectionError):  # too many header bytes end it sooner
+                await asyncio.wait_for(client.complete([USER]), 30)
+        await asyncio.wait_for(cut.wait(), 30)
 
 
 # --- connections
@@ -200,7 +195,7 @@ def pool_of(client: ProviderClient) -> httpcore2.AsyncConnectionPool:
     return transport._pool
 
 
-def test_cancelling_cuts_the_request_and_leaves_the_client_usable() -> None:
+async def test_cancelling_cuts_the_request_and_leaves_the_client_usable() -> None:
     arrived = threading.Event()
 
     def script(request: ModelRequest) -> Reply | str:
@@ -209,7 +204,7 @@ def test_cancelling_cuts_the_request_and_leaves_the_client_usable() -> None:
         arrived.set()
         return content_reply("late").after(FOREVER)
 
-    async def cancel() -> str | None:
+    with ModelServer(script) as server:
         async with client_of(server) as client:
             task = asyncio.create_task(client.complete([USER]))
             assert await asyncio.to_thread(arrived.wait, 10)
@@ -218,10 +213,7 @@ def test_cancelling_cuts_the_request_and_leaves_the_client_usable() -> None:
                 await task
             assert len(asyncio.all_tasks()) == 1
             assert pool_of(client).connections == []
-            return (await client.complete([USER])).content
-
-    with ModelServer(script) as server:
-        assert asyncio.run(cancel()) == "Fine."
+            assert (await client.complete([USER])).content == "Fine."
 
 
 class Counting(ModelServer):
@@ -236,14 +228,12 @@ class Counting(ModelServer):
         return super().answer(body, headers)
 
 
-def test_one_connection_serves_the_calls_inside_async_with() -> None:
-    async def several(client: ProviderClient) -> None:
+async def test_one_connection_serves_the_calls_inside_async_with() -> None:
+    with Counting(["1", "2", "3"]) as server:
+        client = client_of(server)
         async with client:
             for _ in range(3):
                 await client.complete([USER])
-
-    with Counting(["1", "2", "3"]) as server:
-        asyncio.run(several(client_of(server)))
     assert len(set(server.connections)) == 1
 
 
@@ -257,29 +247,23 @@ def test_outside_async_with_nothing_is_left_open_between_event_loops() -> None:
     gc.collect()  # what was left open would warn here, and warnings are errors
 
 
-def test_five_calls_at_once_do_not_mix() -> None:
+async def test_five_calls_at_once_do_not_mix() -> None:
     def echo(request: ModelRequest) -> Reply:
         return content_reply(request.last["content"])
 
-    async def all_at_once() -> list[str | None]:
+    with ModelServer(echo) as server:
         async with client_of(server) as client:
             messages = [[{"role": "user", "content": str(n)}] for n in range(5)]
             replies = await asyncio.gather(*(client.complete(each) for each in messages))
-            return [reply.content for reply in replies]
-
-    with ModelServer(echo) as server:
-        assert asyncio.run(all_at_once()) == ["0", "1", "2", "3", "4"]
+            assert [reply.content for reply in replies] == ["0", "1", "2", "3", "4"]
 
 
-def test_all_clients_share_one_tls_context() -> None:
-    async def contexts() -> set[int]:
-        found = set()
-        for wire in WIRES:
-            async with llm_client(wire, KEY) as client:
-                found.add(id(pool_of(client)._ssl_context))
-        return found
-
-    assert asyncio.run(contexts()) == {id(tls_context())}
+async def test_all_clients_share_one_tls_context() -> None:
+    found = set()
+    for wire in WIRES:
+        async with llm_client(wire, KEY) as client:
+            found.add(id(pool_of(client)._ssl_context))
+    assert found == {id(tls_context())}
 
 
 @pytest.mark.parametrize("named", [None, "SSL_CERT_DIR", "SSL_CERT_FILE"])

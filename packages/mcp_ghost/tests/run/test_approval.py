@@ -132,36 +132,33 @@ def test_what_a_server_says_of_its_tools_spares_no_question_unless_it_is_trusted
     assert [tool for tool, _, _ in person.asked] == ["bank.balance", "bank.transfer"]
 
 
-def test_always_is_for_one_tool_as_it_describes_itself() -> None:
-    async def main() -> list[str]:
-        tools = {it: Tool(it, schema_of(it), {}, "bank", it) for it in ("pay", "insert")}
-        asked = []
-
-        async def approve(tool: str, *_: object) -> Allowed:
-            asked.append(tools[tool].schema["function"]["description"])
-            return Allowed.ALWAYS
-
-        class Bench(Toolset):
-            tools: Mapping[str, Tool] = {}
-
-            async def call(self, call: Call) -> Outcome:
-                return Outcome.of(ToolCallResult(call.name))
-
-        bench = Bench()
-        bench.tools = tools
-        approved = Approved(bench, approve, "destructive", Ledger(), set(), pauses=False)
-        for name in ("pay", "pay", "insert", "pay"):
-            await approved.call(Call(name, {}))
-        tools["pay"] = Tool("pay", schema_of("pay all"), {}, "bank", "pay")
-        for name in ("pay", "pay", "insert"):
-            await approved.call(Call(name, {}))
-        return asked
-
+async def test_always_is_for_one_tool_as_it_describes_itself() -> None:
     def schema_of(description: str) -> ToolSchema:
         about = {"name": "t", "description": description, "parameters": {"type": "object"}}
         return cast("ToolSchema", {"type": "function", "function": about})
 
-    assert asyncio.run(main()) == ["pay", "insert", "pay all"]
+    tools = {it: Tool(it, schema_of(it), {}, "bank", it) for it in ("pay", "insert")}
+    asked = []
+
+    async def approve(tool: str, *_: object) -> Allowed:
+        asked.append(tools[tool].schema["function"]["description"])
+        return Allowed.ALWAYS
+
+    class Bench(Toolset):
+        tools: Mapping[str, Tool] = {}
+
+        async def call(self, call: Call) -> Outcome:
+            return Outcome.of(ToolCallResult(call.name))
+
+    bench = Bench()
+    bench.tools = tools
+    approved = Approved(bench, approve, "destructive", Ledger(), set(), pauses=False)
+    for name in ("pay", "pay", "insert", "pay"):
+        await approved.call(Call(name, {}))
+    tools["pay"] = Tool("pay", schema_of("pay all"), {}, "bank", "pay")
+    for name in ("pay", "pay", "insert"):
+        await approved.call(Call(name, {}))
+    assert asked == ["pay", "insert", "pay all"]
 
 
 def edited(result: dict[str, Any], how: str) -> dict[str, Any]:

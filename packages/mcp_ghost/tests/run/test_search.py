@@ -130,21 +130,18 @@ def test_tasks_succeed_as_with_all_schemas_at_a_fraction_of_the_tokens(provider:
     assert tools(result).count(FIND_TOOLS) == len(TASKS)
 
 
-def test_what_was_found_stays_on_offer_in_its_order_and_in_the_next_request() -> None:
-    async def main(base_url: str) -> None:
-        at: Any = {"provider": "openai", "base_url": base_url}
+async def test_what_was_found_stays_on_offer_in_its_order_and_in_the_next_request() -> None:
+    server, _ = office(real_looking(178))
+    call = tool_reply([("office.create_refund", {})])
+    script: list[Reply | str] = [find("refund"), call, "One.", find("meeting"), "Two.", "Three."]
+    with ModelServer(script, namespace="mcp_ghost") as model:
+        at: Any = {"provider": "openai", "base_url": model.base_url}
         async with Ghost(server_config=server, **at) as ghost:
             await ghost.run("Go.")
             await ghost.run("Go on.")
             kept = ghost.messages
         async with Ghost(server_config=server, messages=kept, **at) as ghost:
             await ghost.run("And now?")
-
-    server, _ = office(real_looking(178))
-    call = tool_reply([("office.create_refund", {})])
-    script: list[Reply | str] = [find("refund"), call, "One.", find("meeting"), "Two.", "Three."]
-    with ModelServer(script, namespace="mcp_ghost") as model:
-        asyncio.run(main(model.base_url))
     offers = [request.tool_names for request in model.requests]
     assert offers[0] == ["mcp_ghost_find_tools"]
     assert "mcp_ghost_office_create_refund" in offers[1]

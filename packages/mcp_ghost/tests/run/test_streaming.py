@@ -178,8 +178,9 @@ async def test_the_events_of_a_stream_come_as_types() -> None:
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_leaving_the_loop_ends_the_request_and_the_next_one_goes_on(closes: bool) -> None:
-    async def main(model: ModelServer) -> dict[str, Any]:
+async def test_leaving_the_loop_ends_the_request_and_the_next_one_goes_on(closes: bool) -> None:
+    slow = Reply(content_reply("Once upon a time " * 100).body, pace=0.1)
+    with ModelServer([slow, "Fine."]) as model:
         async with streaming(model, "openai") as ghost:
             events = ghost.stream("Tell a story.")
             async for event in events:
@@ -188,11 +189,7 @@ def test_leaving_the_loop_ends_the_request_and_the_next_one_goes_on(closes: bool
             if closes:
                 await events.aclose()
             del events
-            return await ghost.run("Something else.")
-
-    slow = Reply(content_reply("Once upon a time " * 100).body, pace=0.1)
-    with ModelServer([slow, "Fine."]) as model:
-        assert asyncio.run(main(model))["final_result"] == "Fine."
+            assert (await ghost.run("Something else."))["final_result"] == "Fine."
 
 
 @pytest.mark.parametrize("kind", ["run_start", "text"])

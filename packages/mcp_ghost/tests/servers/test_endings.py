@@ -64,18 +64,14 @@ async def test_children_of_the_server_are_gone_after_close() -> None:
     assert not is_running(child)
 
 
-def test_children_of_a_server_that_died_are_gone_too_and_do_not_hide_its_death(
+async def test_children_of_a_server_that_died_are_gone_too_and_do_not_hide_its_death(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "pid"
-
-    async def dying() -> None:
-        async with ServerSession("s", faulty()) as session:
-            with pytest.raises(MCPServerDiedError, match="status 7"):
-                await session.call("spawn", {"then": "die", "file": str(file)})
-            assert is_running(int(file.read_text()))  # it holds the server's pipes
-
-    asyncio.run(dying())
+    async with ServerSession("s", faulty()) as session:
+        with pytest.raises(MCPServerDiedError, match="status 7"):
+            await session.call("spawn", {"then": "die", "file": str(file)})
+        assert is_running(int(file.read_text()))  # it holds the server's pipes
     assert not is_running(int(file.read_text()))
 
 
@@ -108,54 +104,41 @@ async def test_what_left_the_session_of_a_server_that_died_is_gone_too(tmp_path:
     assert not is_running(int(file.read_text()))
 
 
-def test_open_and_close_may_come_from_different_tasks(tmp_path: Path) -> None:
+async def test_open_and_close_may_come_from_different_tasks(tmp_path: Path) -> None:
     log = tmp_path / "log"
-
-    async def across_tasks() -> None:
-        sessions = [ServerSession(str(i), faulty(SERVER_LOG=str(log))) for i in range(3)]
-        await asyncio.gather(*(asyncio.wait_for(s.open(), PATIENCE) for s in sessions))
-        for session in sessions:  # first in, first out
-            await asyncio.create_task(session.close())
-        task = asyncio.current_task()
-        assert task is not None
-        assert task.cancelling() == 0
-
-    asyncio.run(across_tasks())
+    sessions = [ServerSession(str(i), faulty(SERVER_LOG=str(log))) for i in range(3)]
+    await asyncio.gather(*(asyncio.wait_for(s.open(), PATIENCE) for s in sessions))
+    for session in sessions:  # first in, first out
+        await asyncio.create_task(session.close())
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
     assert len(pids(log)) == 3
     assert not any(is_running(pid) for pid in pids(log))
 
 
-def test_a_cancelled_open_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_cancelled_open_leaves_nothing(tmp_path: Path) -> None:
     log = tmp_path / "log"
-
-    async def cancelled() -> None:
-        opening = asyncio.create_task(
-            ServerSession("s", faulty("mute", SERVER_LOG=str(log))).open()
-        )
-        await asyncio.to_thread(eventually, lambda: bool(seen(log)))
-        opening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await opening
-        assert not is_running(pids(log)[0])
-
-    asyncio.run(cancelled())
+    opening = asyncio.create_task(ServerSession("s", faulty("mute", SERVER_LOG=str(log))).open())
+    await asyncio.to_thread(eventually, lambda: bool(seen(log)))
+    opening.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await opening
+    assert not is_running(pids(log)[0])
 
 
 @pytest.mark.parametrize("between", [0, 1, 2])
 @pytest.mark.parametrize("before", range(1, 10))
-def test_a_start_that_is_cancelled_twice_leaves_no_process_and_no_pipe(
+async def test_a_start_that_is_cancelled_twice_leaves_no_process_and_no_pipe(
     before: int, between: int
 ) -> None:
-    async def cancelled() -> None:
-        start = asyncio.ensure_future(ServerProcess.start(["sleep", "1000"], os.environ, None))
-        for rounds in (before, between):
-            for _ in range(rounds):
-                await asyncio.sleep(0)
-            start.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await (await start).stop(0)
-
-    asyncio.run(cancelled())
+    start = asyncio.ensure_future(ServerProcess.start(["sleep", "1000"], os.environ, None))
+    for rounds in (before, between):
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        start.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await (await start).stop(0)
     gc.collect()  # whatever was left says so, and that fails the test
 
 
@@ -167,7 +150,7 @@ async def test_a_start_that_is_cancelled_is_cancelled_though_it_fails() -> None:
         await start
 
 
-def test_processes_that_are_stopped_in_a_hurry_are_reaped_without_a_word(
+async def test_processes_that_are_stopped_in_a_hurry_are_reaped_without_a_word(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def stopped_at_once() -> None:
@@ -178,11 +161,8 @@ def test_processes_that_are_stopped_in_a_hurry_are_reaped_without_a_word(
         await asyncio.wait([stopping])
         assert not is_running(process.pid)
 
-    async def many() -> None:
-        for _ in range(20):
-            await asyncio.gather(*(stopped_at_once() for _ in range(10)))
-
-    asyncio.run(many())
+    for _ in range(20):
+        await asyncio.gather(*(stopped_at_once() for _ in range(10)))
     assert not caplog.records
 
 

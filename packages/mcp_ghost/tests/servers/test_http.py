@@ -20,7 +20,6 @@ from tests.support import PATIENCE
 from tests.support.servers import call_in, eventually, faulty, open_descriptors, seen
 from tests.support.servers.over_http import (
     SECRET,
-    Faulty,
     Remote,
     faulty_http,
     remote,
@@ -34,12 +33,13 @@ pytestmark = pytest.mark.mcp
 
 @pytest.mark.parametrize("form", ["json", "events"])
 @pytest.mark.parametrize("spoken", ["2025-11-25", "2026-07-28"])
-def test_a_session_opens_lists_calls_and_ends_on_the_server_too(
+async def test_a_session_opens_lists_calls_and_ends_on_the_server_too(
     tmp_path: Path, form: str, spoken: str
 ) -> None:
     log = tmp_path / "log"
-
-    async def life(server: Remote) -> None:
+    with remote(form, SERVER_LOG=str(log)) as server:
+        if spoken == "2025-11-25":
+            revision.remember(server.config(), revision.HANDSHAKE)
         async with ServerSession("s", server.config()) as session:
             assert session.is_alive
             assert session.server_info["name"] == "remote"
@@ -53,11 +53,6 @@ def test_a_session_opens_lists_calls_and_ends_on_the_server_too(
         assert not session.is_alive
         with pytest.raises(MCPToolCallError, match="not open"):
             await session.call("echo", {"text": "late"})
-
-    with remote(form, SERVER_LOG=str(log)) as server:
-        if spoken == "2025-11-25":
-            revision.remember(server.config(), revision.HANDSHAKE)
-        asyncio.run(life(server))
     sent = seen(log)
     sessions = {entry["headers"].get("mcp-session-id") for entry in sent[1:]}
     assert len(sessions) == 1
@@ -104,14 +99,11 @@ def test_a_redirect_on_the_same_server_is_followed_with_all_headers() -> None:
         assert {headers["X-Key"] for _, _, headers in server.requests} == {SECRET}
 
 
-def test_an_answer_that_is_cut_off_is_resumed_where_the_server_can() -> None:
-    async def resumed(server: Faulty) -> None:
+async def test_an_answer_that_is_cut_off_is_resumed_where_the_server_can() -> None:
+    with faulty_http("resume") as server:
         async with ServerSession("s", ServerConfig(url=server.url)) as session:
             assert (await session.call("odd", {})).content == "resumed"
             assert session.is_alive
-
-    with faulty_http("resume") as server:
-        asyncio.run(resumed(server))
 
 
 async def test_long_results_arrive_and_are_cut_visibly() -> None:
@@ -136,15 +128,12 @@ def test_proxies_are_for_servers_elsewhere_only(monkeypatch: pytest.MonkeyPatch)
 # --- calls that go wrong ----------------------------------------------------------------------
 
 
-def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable() -> None:
-    async def slow(server: Remote) -> None:
+async def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable() -> None:
+    with remote() as server:
         async with ServerSession("s", server.config()) as session:
             with pytest.raises(TimeoutError, match=r"'hang' within 0\.1 s"):
                 await session.call("hang", {}, timeout=0.1)
             assert (await session.call("echo", {"text": "on"})).content == {"result": "on"}
-
-    with remote() as server:
-        asyncio.run(slow(server))
 
 
 @pytest.mark.parametrize(
@@ -176,17 +165,14 @@ def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable() 
         ("garbled", "The server sent a malformed reply"),
     ],
 )
-def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
+async def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
     fault: str, message: str
 ) -> None:
-    async def refused(server: Faulty) -> None:
+    with faulty_http(fault) as server:
         async with ServerSession("s", ServerConfig(url=server.url)) as session:
             result = await session.call("odd", {})
             assert (result.is_error, result.error_message) == (True, message)
             assert (await session.call("echo", {})).content == "on"
-
-    with faulty_http(fault) as server:
-        asyncio.run(refused(server))
 
 
 @pytest.mark.parametrize(
@@ -234,10 +220,10 @@ def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
         ),
     ],
 )
-def test_a_lost_connection_is_known_at_once_and_for_later_calls(
+async def test_a_lost_connection_is_known_at_once_and_for_later_calls(
     fault: str, message: str, may_have_acted: bool
 ) -> None:
-    async def lost(server: Faulty) -> None:
+    with faulty_http(fault) as server:
         async with ServerSession("demo", ServerConfig(url=f"{server.url}?k={SECRET}")) as session:
             for tool, was_sent in (("odd", may_have_acted), ("echo", False)):
                 with pytest.raises(MCPServerDiedError) as death:
@@ -247,9 +233,6 @@ def test_a_lost_connection_is_known_at_once_and_for_later_calls(
                 assert str(death.value).startswith(words)
                 assert SECRET not in str(death.value)
             assert not session.is_alive
-
-    with faulty_http(fault) as server:
-        asyncio.run(lost(server))
         assert "DELETE" not in [method for method, _, _ in server.requests]
 
 
@@ -343,10 +326,11 @@ def test_no_descriptor_or_task_is_left_whatever_the_end() -> None:
 # --- in a toolbox -----------------------------------------------------------------------------
 
 
-def test_a_toolbox_mixes_processes_and_urls_and_restarts_what_came_back(tmp_path: Path) -> None:
+async def test_a_toolbox_mixes_processes_and_urls_and_restarts_what_came_back(
+    tmp_path: Path,
+) -> None:
     log = tmp_path / "log"
-
-    async def life(server: Remote) -> None:
+    with remote() as server:
         servers = {
             "here": faulty(),
             "there": server.config(),
@@ -367,6 +351,3 @@ def test_a_toolbox_mixes_processes_and_urls_and_restarts_what_came_back(tmp_path
                 for name, content in {"here": "x", "there": {"result": "x"}}.items():
                     assert (await toolbox.result(f"{name}.echo", {"text": "x"})).content == content
                 assert {entry["method"] for entry in seen(log)} == {"POST"}
-
-    with remote() as server:
-        asyncio.run(life(server))

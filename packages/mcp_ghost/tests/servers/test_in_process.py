@@ -102,18 +102,15 @@ def test_its_errors_and_timeouts_are_those_of_any_server(sums: MCPServer) -> Non
     assert [it["message"] for it in events if it["type"] == "tool_progress"] == ["half"]
 
 
-def test_it_lives_from_request_to_request_and_may_be_used_again(sums: MCPServer) -> None:
-    async def main(base_url: str) -> list[Any]:
-        answers: list[Any] = []
-        for _ in range(2):
-            at: Any = {"provider": "openai", "base_url": base_url}
-            async with Ghost(server_config=sums, **at) as ghost:
-                answers += [(await ghost.run("Go."))["final_result"] for _ in range(2)]
-        return answers
-
+async def test_it_lives_from_request_to_request_and_may_be_used_again(sums: MCPServer) -> None:
     script: list[Reply | str] = [ADD, "One.", ADD, "Two.", ADD, "Three.", "Four."]
     with ModelServer(script, namespace="mcp_ghost") as model:
-        assert asyncio.run(main(model.base_url)) == ["One.", "Two.", "Three.", "Four."]
+        answers: list[Any] = []
+        for _ in range(2):
+            at: Any = {"provider": "openai", "base_url": model.base_url}
+            async with Ghost(server_config=sums, **at) as ghost:
+                answers += [(await ghost.run("Go."))["final_result"] for _ in range(2)]
+        assert answers == ["One.", "Two.", "Three.", "Four."]
 
 
 def test_a_golden_of_it_is_replayed_with_the_object(sums: MCPServer, tmp_path: Path) -> None:

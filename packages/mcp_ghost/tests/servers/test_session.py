@@ -14,7 +14,6 @@ from mcp_ghost.errors import (
     MCPServerDiedError,
     MCPToolCallError,
 )
-from mcp_ghost.results import ToolCallResult
 from mcp_ghost.servers.session import ServerSession
 from tests.support.servers import call_in, faulty, is_running, pids, seen
 
@@ -28,18 +27,14 @@ def names(session: ServerSession) -> list[str]:
 # --- the ordinary life of a session -----------------------------------------------------------
 
 
-def test_a_session_opens_lists_calls_and_closes(tmp_path: Path) -> None:
+async def test_a_session_opens_lists_calls_and_closes(tmp_path: Path) -> None:
     log = tmp_path / "log"
-
-    async def life() -> None:
-        async with ServerSession("s", faulty(SERVER_LOG=str(log))) as session:
-            assert session.is_alive
-            assert session.server_info == {"name": "faulty", "version": "1.0"}
-            assert "echo" in names(session)
-            assert (await session.call("echo", {"text": "hello"})).content == "hello"
-        assert not session.is_alive
-
-    asyncio.run(life())
+    async with ServerSession("s", faulty(SERVER_LOG=str(log))) as session:
+        assert session.is_alive
+        assert session.server_info == {"name": "faulty", "version": "1.0"}
+        assert "echo" in names(session)
+        assert (await session.call("echo", {"text": "hello"})).content == "hello"
+    assert not session.is_alive
     methods = [entry["method"] for entry in seen(log) if entry["event"] == "message"]
     handshake = ["initialize", "notifications/initialized"]
     assert methods == ["server/discover", *handshake, "tools/list", "tools/call"]
@@ -83,12 +78,9 @@ def test_the_working_directory_can_be_configured(tmp_path: Path) -> None:
 # --- listing ----------------------------------------------------------------------------------
 
 
-def test_every_page_of_tools_is_listed() -> None:
-    async def listed() -> list[str]:
-        async with ServerSession("s", faulty("paged")) as session:
-            return names(session)
-
-    assert asyncio.run(listed()) == ["tool0a", "tool0b", "tool1a", "tool1b", "tool2a", "tool2b"]
+async def test_every_page_of_tools_is_listed() -> None:
+    async with ServerSession("s", faulty("paged")) as session:
+        assert names(session) == ["tool0a", "tool0b", "tool1a", "tool1b", "tool2a", "tool2b"]
 
 
 def test_a_repeated_cursor_ends_the_listing(tmp_path: Path) -> None:
@@ -102,28 +94,22 @@ def test_a_page_that_is_refused_does_not_hide_the_others() -> None:
     assert asyncio.run(call_in(faulty("lostpage"), "echo", text="x")).content == "x"
 
 
-def test_malformed_tools_do_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    async def listed() -> dict[str, object]:
-        async with ServerSession("s", faulty("badtools")) as session:
-            return {t["function"]["name"]: t["function"]["parameters"] for t in session.tools}
-
+async def test_malformed_tools_do_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:
     nothing = {"type": "object", "properties": {}}
-    assert asyncio.run(listed()) == {
-        "noschema": nothing,
-        "badschema": nothing,
-        "emptyschema": nothing,
-        "echo": {"type": "object", "properties": {"text": {"type": "string"}}},
-    }
+    async with ServerSession("s", faulty("badtools")) as session:
+        assert {t["function"]["name"]: t["function"]["parameters"] for t in session.tools} == {
+            "noschema": nothing,
+            "badschema": nothing,
+            "emptyschema": nothing,
+            "echo": {"type": "object", "properties": {"text": {"type": "string"}}},
+        }
     assert "without a name" in caplog.text
     assert "second tool with the name 'echo'" in caplog.text
 
 
-def test_a_server_without_tools_can_be_opened() -> None:
-    async def listed() -> list[str]:
-        async with ServerSession("s", faulty("toolless")) as session:
-            return names(session)
-
-    assert asyncio.run(listed()) == []
+async def test_a_server_without_tools_can_be_opened() -> None:
+    async with ServerSession("s", faulty("toolless")) as session:
+        assert names(session) == []
 
 
 # --- calls that go wrong ----------------------------------------------------------------------
@@ -138,76 +124,56 @@ def test_a_server_without_tools_can_be_opened() -> None:
         ("bad_reply", "The server sent a malformed reply: key must be a string"),
     ],
 )
-def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
+async def test_what_the_server_refuses_is_a_result_and_the_session_goes_on(
     tool: str, message: str
 ) -> None:
-    async def refused() -> ToolCallResult:
-        async with ServerSession("s", faulty()) as session:
-            result = await session.call(tool, {})
-            assert (await session.call("echo", {"text": "on"})).content == "on"
-            return result
-
-    result = asyncio.run(refused())
+    async with ServerSession("s", faulty()) as session:
+        result = await session.call(tool, {})
+        assert (await session.call("echo", {"text": "on"})).content == "on"
+        result = result
     assert result.is_error
     assert result.error_message == message
 
 
-def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable(
+async def test_a_call_that_takes_too_long_is_cancelled_and_the_session_stays_usable(
     tmp_path: Path,
 ) -> None:
     log = tmp_path / "log"
-
-    async def slow() -> None:
-        async with ServerSession("s", faulty(SERVER_LOG=str(log))) as session:
-            with pytest.raises(asyncio.TimeoutError, match=r"'hang' within 0\.1 s"):
-                await session.call("hang", {}, timeout=0.1)
-            assert (await session.call("echo", {"text": "on"})).content == "on"
-
-    asyncio.run(slow())
+    async with ServerSession("s", faulty(SERVER_LOG=str(log))) as session:
+        with pytest.raises(asyncio.TimeoutError, match=r"'hang' within 0\.1 s"):
+            await session.call("hang", {}, timeout=0.1)
+        assert (await session.call("echo", {"text": "on"})).content == "on"
     assert "notifications/cancelled" in [entry.get("method") for entry in seen(log)]
 
 
-def test_the_death_of_a_server_is_known_to_its_call_and_to_later_ones() -> None:
-    async def dying() -> None:
-        async with ServerSession("demo", faulty()) as session:
-            with pytest.raises(MCPServerDiedError) as death:
-                await session.call("die", {})
-            assert "exited with status 7" in str(death.value)
-            assert "fatal: out of cheese" in str(death.value)
-            with pytest.raises(MCPServerDiedError):
-                await session.call("echo", {})
-            assert not session.is_alive
-
-    asyncio.run(dying())
+async def test_the_death_of_a_server_is_known_to_its_call_and_to_later_ones() -> None:
+    async with ServerSession("demo", faulty()) as session:
+        with pytest.raises(MCPServerDiedError) as death:
+            await session.call("die", {})
+        assert "exited with status 7" in str(death.value)
+        assert "fatal: out of cheese" in str(death.value)
+        with pytest.raises(MCPServerDiedError):
+            await session.call("echo", {})
+        assert not session.is_alive
 
 
-def test_a_server_killed_between_calls_is_noticed(tmp_path: Path) -> None:
+async def test_a_server_killed_between_calls_is_noticed(tmp_path: Path) -> None:
     log = tmp_path / "log"
-
-    async def killed() -> None:
-        async with ServerSession("demo", faulty(SERVER_LOG=str(log))) as session:
-            os.kill(pids(log)[0], signal.SIGKILL)
-            with pytest.raises(MCPServerDiedError, match="was ended by SIGKILL"):
-                await session.call("echo", {})
-
-    asyncio.run(killed())
+    async with ServerSession("demo", faulty(SERVER_LOG=str(log))) as session:
+        os.kill(pids(log)[0], signal.SIGKILL)
+        with pytest.raises(MCPServerDiedError, match="was ended by SIGKILL"):
+            await session.call("echo", {})
 
 
-def test_a_server_that_closes_its_output_is_gone() -> None:
-    async def closing() -> None:
-        async with ServerSession("demo", faulty()) as session:
-            with pytest.raises(MCPServerDiedError, match="closed its connection"):
-                await session.call("close_output", {})
-
-    asyncio.run(closing())
+async def test_a_server_that_closes_its_output_is_gone() -> None:
+    async with ServerSession("demo", faulty()) as session:
+        with pytest.raises(MCPServerDiedError, match="closed its connection"):
+            await session.call("close_output", {})
 
 
-def test_a_long_result_arrives_and_is_cut_visibly() -> None:
-    async def long() -> ToolCallResult:
-        async with ServerSession("s", faulty(), result_limit=1000) as session:
-            return await session.call("huge", {"size": 3_000_000})
-
-    content = asyncio.run(long()).content
+async def test_a_long_result_arrives_and_is_cut_visibly() -> None:
+    async with ServerSession("s", faulty(), result_limit=1000) as session:
+        content = (await session.call("huge", {"size": 3_000_000})).content
     assert content.startswith("x" * 1000 + "\n[cut here: 2999000 of 3000000")
 
 
@@ -215,19 +181,16 @@ async def test_notifications_during_a_call_do_not_disturb_it() -> None:
     assert (await call_in(faulty(), "change_list")).content == "changed"
 
 
-def test_calls_before_open_and_after_close_are_errors() -> None:
-    async def misuse() -> None:
-        session = ServerSession("demo", faulty())
-        with pytest.raises(MCPToolCallError, match="not open"):
-            await session.call("echo", {})
+async def test_calls_before_open_and_after_close_are_errors() -> None:
+    session = ServerSession("demo", faulty())
+    with pytest.raises(MCPToolCallError, match="not open"):
+        await session.call("echo", {})
+    await session.open()
+    with pytest.raises(MCPError, match="opened before"):
         await session.open()
-        with pytest.raises(MCPError, match="opened before"):
-            await session.open()
-        await session.close()
-        await session.close()
-        with pytest.raises(MCPToolCallError, match="not open"):
-            await session.call("echo", {})
-        with pytest.raises(MCPError, match="opened before"):
-            await session.open()
-
-    asyncio.run(misuse())
+    await session.close()
+    await session.close()
+    with pytest.raises(MCPToolCallError, match="not open"):
+        await session.call("echo", {})
+    with pytest.raises(MCPError, match="opened before"):
+        await session.open()

@@ -32,8 +32,8 @@ def config(server: Remote, query: str = "") -> ServerConfig:
     return ServerConfig(url=f"http://127.0.0.1:{server.port}/sse{query}", type="sse")
 
 
-def test_a_session_over_sse_opens_lists_calls_and_closes() -> None:
-    async def life(server: Remote) -> None:
+async def test_a_session_over_sse_opens_lists_calls_and_closes() -> None:
+    with remote("sse") as server:
         async with ServerSession("s", config(server, f"?k={SECRET}")) as session:
             assert session.protocol_version == "2025-11-25"
             assert "echo" in session.annotations
@@ -42,9 +42,6 @@ def test_a_session_over_sse_opens_lists_calls_and_closes() -> None:
                 await session.call("hang", {}, timeout=0.1)
             assert (await session.call("echo", {"text": "on"})).content == {"result": "on"}
         assert not session.is_alive
-
-    with remote("sse") as server:
-        asyncio.run(life(server))
 
 
 def test_a_server_that_dies_in_a_call_or_between_calls_is_noticed() -> None:
@@ -76,17 +73,13 @@ def test_a_server_that_dies_in_a_call_or_between_calls_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 404, 405, 406, 501, 200])
-def test_a_url_without_a_type_falls_back_to_sse_and_is_remembered(status: int) -> None:
+async def test_a_url_without_a_type_falls_back_to_sse_and_is_remembered(status: int) -> None:
     """As the specification has it (basic/transports, Backwards Compatibility)."""
-
-    async def life(url: str) -> None:
+    with older_http(status) as server:
         for _ in range(2):
-            async with ServerSession("s", ServerConfig(url=url)) as session:
+            async with ServerSession("s", ServerConfig(url=server.url)) as session:
                 assert (await session.call("echo", {})).content == "on"
                 assert session.protocol_version == "2024-11-05"
-
-    with older_http(status) as server:
-        asyncio.run(life(server.url))
         refused = [path for method, path in server.requests if (method, path) == ("POST", "/mcp")]
         assert 1 <= len(refused) <= 2  # server/discover and initialize, and only once
         eventually(lambda: not server.open_streams)  # it has noticed that nobody listens

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,21 +56,18 @@ def test_servers_open_side_by_side(tmp_path: Path) -> None:
     assert {name.partition(".")[0] for name in offered} == {"a", "b", "c"}
 
 
-def test_a_server_that_fails_is_recorded_and_the_others_go_on() -> None:
-    async def life() -> None:
-        servers = {"a": faulty(), "b": faulty("exit3"), "c": faulty(), "off": faulty("exit3")}
-        servers["off"] = servers["off"].model_copy(update={"disabled": True})
-        async with Toolbox(servers) as toolbox:
-            assert list(toolbox.union.connected) == ["a", "c"]
-            assert list(toolbox.failures) == ["b"]
-            assert isinstance(toolbox.failures["b"], MCPServerStartupError)
-            assert "fatal: missing API key" in str(toolbox.failures["b"])
-            assert (await toolbox.result("c.echo", {"text": "on"})).content == "on"
-            with pytest.raises(MCPToolCallError, match=r"Unknown tool 'b\.echo'"):
-                await toolbox.result("b.echo", {})
-        assert list(toolbox.union.connected) == []
-
-    asyncio.run(life())
+async def test_a_server_that_fails_is_recorded_and_the_others_go_on() -> None:
+    servers = {"a": faulty(), "b": faulty("exit3"), "c": faulty(), "off": faulty("exit3")}
+    servers["off"] = servers["off"].model_copy(update={"disabled": True})
+    async with Toolbox(servers) as toolbox:
+        assert list(toolbox.union.connected) == ["a", "c"]
+        assert list(toolbox.failures) == ["b"]
+        assert isinstance(toolbox.failures["b"], MCPServerStartupError)
+        assert "fatal: missing API key" in str(toolbox.failures["b"])
+        assert (await toolbox.result("c.echo", {"text": "on"})).content == "on"
+        with pytest.raises(MCPToolCallError, match=r"Unknown tool 'b\.echo'"):
+            await toolbox.result("b.echo", {})
+    assert list(toolbox.union.connected) == []
 
 
 def test_a_configuration_error_of_one_server_is_recorded_too() -> None:
@@ -102,21 +98,18 @@ def test_a_toolbox_of_no_servers_has_no_tools() -> None:
     assert listed({})[0] == []
 
 
-def test_a_toolbox_can_be_used_once() -> None:
-    async def misuse() -> None:
-        toolbox = Toolbox({"a": faulty()})
-        with pytest.raises(MCPToolCallError, match="not open"):
-            await toolbox.result("a.echo", {})
-        async with toolbox:
-            with pytest.raises(MCPError, match="opened before"):
-                await toolbox.__aenter__()
-        await toolbox.union.close()
-        with pytest.raises(MCPToolCallError, match="not open"):
-            await toolbox.result("a.echo", {})
-        with pytest.raises(MCPToolCallError, match="not open"):
-            await toolbox.restart("a")
-
-    asyncio.run(misuse())
+async def test_a_toolbox_can_be_used_once() -> None:
+    toolbox = Toolbox({"a": faulty()})
+    with pytest.raises(MCPToolCallError, match="not open"):
+        await toolbox.result("a.echo", {})
+    async with toolbox:
+        with pytest.raises(MCPError, match="opened before"):
+            await toolbox.__aenter__()
+    await toolbox.union.close()
+    with pytest.raises(MCPToolCallError, match="not open"):
+        await toolbox.result("a.echo", {})
+    with pytest.raises(MCPToolCallError, match="not open"):
+        await toolbox.restart("a")
 
 
 # --- names ------------------------------------------------------------------------------------
@@ -151,21 +144,17 @@ def test_equal_tool_names_and_names_with_dots_reach_their_own_server(tmp_path: P
     }
 
 
-def test_two_hundred_tools_are_all_there_and_an_error_does_not_name_them_all(
+async def test_two_hundred_tools_are_all_there_and_an_error_does_not_name_them_all(
     tmp_path: Path,
 ) -> None:
     tools = [f"tool{number:03}" for number in range(200)]
-
-    async def life() -> None:
-        async with Toolbox({"many": listing(tmp_path, "many", tools)}) as toolbox:
-            assert names(toolbox) == [f"many.{tool}" for tool in tools]
-            assert (await toolbox.result("many.tool199", {})).content == "tool199"
-            with pytest.raises(MCPToolCallError) as refusal:
-                await toolbox.result("many.tool1999", {})
-            assert "Did you mean 'many.tool199'?" in str(refusal.value)
-            assert str(refusal.value).endswith("many.tool049 and 150 more")
-
-    asyncio.run(life())
+    async with Toolbox({"many": listing(tmp_path, "many", tools)}) as toolbox:
+        assert names(toolbox) == [f"many.{tool}" for tool in tools]
+        assert (await toolbox.result("many.tool199", {})).content == "tool199"
+        with pytest.raises(MCPToolCallError) as refusal:
+            await toolbox.result("many.tool1999", {})
+        assert "Did you mean 'many.tool199'?" in str(refusal.value)
+        assert str(refusal.value).endswith("many.tool049 and 150 more")
 
 
 def test_bare_names_stay_callable_on_every_server(tmp_path: Path) -> None:
@@ -207,19 +196,15 @@ def test_only_allowed_tools_are_offered(
     assert toolbox.unmatched == ()
 
 
-def test_a_forbidden_tool_cannot_be_called(tmp_path: Path) -> None:
+async def test_a_forbidden_tool_cannot_be_called(tmp_path: Path) -> None:
     log = tmp_path / "log"
-
-    async def forbidden() -> None:
-        async with Toolbox(
-            {"a": faulty(SERVER_LOG=str(log))}, allow=["echo", "where"], deny=["a.where"]
-        ) as toolbox:
-            with pytest.raises(
-                MCPToolCallError, match=r"^'a\.where' is not allowed\. Available tools: a\.echo$"
-            ):
-                await toolbox.result("a.where", {})
-
-    asyncio.run(forbidden())
+    async with Toolbox(
+        {"a": faulty(SERVER_LOG=str(log))}, allow=["echo", "where"], deny=["a.where"]
+    ) as toolbox:
+        with pytest.raises(
+            MCPToolCallError, match=r"^'a\.where' is not allowed\. Available tools: a\.echo$"
+        ):
+            await toolbox.result("a.where", {})
     assert "tools/call" not in methods(log)
 
 
@@ -231,45 +216,38 @@ def test_patterns_that_fit_nothing_are_reported() -> None:
 # --- calls ------------------------------------------------------------------------------------
 
 
-def test_calls_to_different_servers_run_side_by_side(tmp_path: Path) -> None:
-    async def together() -> list[Any]:
-        async with Toolbox({"a": faulty(), "b": faulty()}) as toolbox:
-            # Each answers only while the other is at work too.
-            meeting = {"folder": str(tmp_path), "size": 2}
-            calls = [toolbox.result(f"{server}.meet", meeting) for server in "ab"]
-            return [result.content for result in await asyncio.gather(*calls)]
-
-    assert asyncio.run(together()) == ["met", "met"]
+async def test_calls_to_different_servers_run_side_by_side(tmp_path: Path) -> None:
+    async with Toolbox({"a": faulty(), "b": faulty()}) as toolbox:
+        # Each answers only while the other is at work too.
+        meeting = {"folder": str(tmp_path), "size": 2}
+        calls = [toolbox.result(f"{server}.meet", meeting) for server in "ab"]
+        assert [result.content for result in await asyncio.gather(*calls)] == ["met", "met"]
 
 
-def test_calls_to_one_server_run_side_by_side_and_one_that_hangs_holds_up_none(
+async def test_calls_to_one_server_run_side_by_side_and_one_that_hangs_holds_up_none(
     tmp_path: Path,
 ) -> None:
     bank = Bank(tmp_path).config
-
-    async def together() -> list[Any]:
-        async with Toolbox({"bank": bank, "a": faulty()}) as toolbox:
-            hanging = asyncio.create_task(toolbox.result("a.hang", {}))
-            assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
-            hanging.cancel()
-            calls = [toolbox.result("bank.meet", {"size": 2}) for _ in range(2)]
-            return [result.content for result in await asyncio.gather(*calls)]
-
-    assert asyncio.run(together()) == ["2 met", "2 met"]
+    async with Toolbox({"bank": bank, "a": faulty()}) as toolbox:
+        hanging = asyncio.create_task(toolbox.result("a.hang", {}))
+        assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
+        hanging.cancel()
+        calls = [toolbox.result("bank.meet", {"size": 2}) for _ in range(2)]
+        assert [result.content for result in await asyncio.gather(*calls)] == ["2 met", "2 met"]
 
 
-def test_what_tools_say_of_their_effects_is_known_by_their_names(tmp_path: Path) -> None:
-    async def annotations() -> list[Mapping[str, Any]]:
-        async with Toolbox({"bank": Bank(tmp_path).config}) as toolbox:
-            names = ("balance", "put", "insert")
-            return [toolbox.tools[f"bank.{name}"].hints for name in names]
+async def test_what_tools_say_of_their_effects_is_known_by_their_names(tmp_path: Path) -> None:
+    async with Toolbox({"bank": Bank(tmp_path).config}) as toolbox:
+        names = ("balance", "put", "insert")
+        assert [toolbox.tools[f"bank.{name}"].hints for name in names] == [
+            {"readOnlyHint": True},
+            {"idempotentHint": True},
+            {},
+        ]
 
-    assert asyncio.run(annotations()) == [{"readOnlyHint": True}, {"idempotentHint": True}, {}]
 
-
-def test_the_result_limit_reaches_every_server() -> None:
-    async def long() -> Any:  # noqa: ANN401 - whatever a tool returns
-        async with Toolbox({"a": faulty()}, result_limit=10) as toolbox:
-            return (await toolbox.result("a.huge", {"size": 11})).content
-
-    assert asyncio.run(long()).startswith("x" * 10 + "\n[cut here")
+async def test_the_result_limit_reaches_every_server() -> None:
+    async with Toolbox({"a": faulty()}, result_limit=10) as toolbox:
+        assert (await toolbox.result("a.huge", {"size": 11})).content.startswith(
+            "x" * 10 + "\n[cut here"
+        )

@@ -58,54 +58,44 @@ def test_a_killed_server_is_restarted_while_the_others_live_on(tmp_path: Path) -
     assert not any(is_running(pid) for log in logs.values() for pid in pids(log))
 
 
-def test_a_restarted_server_may_die_and_be_restarted_again(tmp_path: Path) -> None:
+async def test_a_restarted_server_may_die_and_be_restarted_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
-
-    async def life() -> None:
-        async with Toolbox({"a": faulty(SERVER_LOG=str(log))}) as toolbox:
-            for _ in range(3):
-                with pytest.raises(MCPServerDiedError, match="status 7"):
-                    await toolbox.result("a.die", {})
-                await toolbox.restart("a")
-            assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
-
-    asyncio.run(life())
+    async with Toolbox({"a": faulty(SERVER_LOG=str(log))}) as toolbox:
+        for _ in range(3):
+            with pytest.raises(MCPServerDiedError, match="status 7"):
+                await toolbox.result("a.die", {})
+            await toolbox.restart("a")
+        assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
     assert len(set(pids(log))) == 4
 
 
-def test_a_failed_restart_withdraws_the_tools_until_another_one_succeeds(tmp_path: Path) -> None:
+async def test_a_failed_restart_withdraws_the_tools_until_another_one_succeeds(
+    tmp_path: Path,
+) -> None:
     dying = faulty(START_COUNTER=str(tmp_path / "starts"), FAILING_STARTS="2")
-
-    async def life() -> None:
-        async with Toolbox({"a": dying, "b": faulty()}, allow=["echo", "die"]) as toolbox:
-            with pytest.raises(MCPServerDiedError):
-                await toolbox.result("a.die", {})
-            with pytest.raises(MCPServerStartupError, match="start 2 fails as told"):
-                await toolbox.restart("a")
-            assert list(toolbox.failures) == ["a"]
-            assert names(toolbox) == ["b.echo", "b.die"]
-            assert toolbox.tools["a.echo"].server == "a"
-            with pytest.raises(MCPServerDiedError, match="'a' is gone and could not be started"):
-                await toolbox.result("a.echo", {})
+    async with Toolbox({"a": dying, "b": faulty()}, allow=["echo", "die"]) as toolbox:
+        with pytest.raises(MCPServerDiedError):
+            await toolbox.result("a.die", {})
+        with pytest.raises(MCPServerStartupError, match="start 2 fails as told"):
             await toolbox.restart("a")
-            assert toolbox.failures == {}
-            assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
+        assert list(toolbox.failures) == ["a"]
+        assert names(toolbox) == ["b.echo", "b.die"]
+        assert toolbox.tools["a.echo"].server == "a"
+        with pytest.raises(MCPServerDiedError, match="'a' is gone and could not be started"):
+            await toolbox.result("a.echo", {})
+        await toolbox.restart("a")
+        assert toolbox.failures == {}
+        assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
 
-    asyncio.run(life())
 
-
-def test_a_server_that_failed_at_first_can_be_started_later(tmp_path: Path) -> None:
+async def test_a_server_that_failed_at_first_can_be_started_later(tmp_path: Path) -> None:
     late = faulty(START_COUNTER=str(tmp_path / "starts"), FAILING_STARTS="1")
-
-    async def life() -> None:
-        async with Toolbox({"a": late}) as toolbox:
-            assert names(toolbox) == []
-            await toolbox.restart("a")
-            assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
-            with pytest.raises(MCPError, match=r"No MCP server 'c' here\. Servers: a"):
-                await toolbox.restart("c")
-
-    asyncio.run(life())
+    async with Toolbox({"a": late}) as toolbox:
+        assert names(toolbox) == []
+        await toolbox.restart("a")
+        assert (await toolbox.result("a.echo", {"text": "on"})).content == "on"
+        with pytest.raises(MCPError, match=r"No MCP server 'c' here\. Servers: a"):
+            await toolbox.restart("c")
 
 
 # --- endings ----------------------------------------------------------------------------------
@@ -193,19 +183,15 @@ def test_five_toolboxes_in_one_loop_do_not_mix(tmp_path: Path) -> None:
         assert len(pids(log)) == 2
 
 
-def test_toolboxes_close_in_any_order_and_from_any_task(tmp_path: Path) -> None:
+async def test_toolboxes_close_in_any_order_and_from_any_task(tmp_path: Path) -> None:
     log = tmp_path / "log"
-
-    async def life() -> None:
-        boxes = [
-            await Toolbox({"a": faulty(SERVER_LOG=str(log)), "b": faulty()}).__aenter__()
-            for _ in range(3)
-        ]
-        await boxes[1].union.close()
-        await asyncio.create_task(boxes[0].union.close())
-        assert (await boxes[2].result("b.echo", {"text": "on"})).content == "on"
-        await asyncio.wait_for(boxes[2].union.close(), PATIENCE)
-
-    asyncio.run(life())
+    boxes = [
+        await Toolbox({"a": faulty(SERVER_LOG=str(log)), "b": faulty()}).__aenter__()
+        for _ in range(3)
+    ]
+    await boxes[1].union.close()
+    await asyncio.create_task(boxes[0].union.close())
+    assert (await boxes[2].result("b.echo", {"text": "on"})).content == "on"
+    await asyncio.wait_for(boxes[2].union.close(), PATIENCE)
     assert len(pids(log)) == 3
     assert not any(is_running(pid) for pid in pids(log))
