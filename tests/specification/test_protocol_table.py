@@ -11,8 +11,8 @@ import pytest
 
 from mcp_ghost import mcp_ghost
 from mcp_ghost.config import ServerConfig
-from tests.specification.test_specification_table import TESTS, existing_tests
-from tests.support import ROOT, files_of_tests
+from tests.specification.test_specification_table import TESTS, existing_tests, sources
+from tests.support import ROOT
 from tests.support.servers import MODERN, OLD
 
 HEADING = "Supported parts of MCP"
@@ -50,8 +50,8 @@ def test_the_proofs_run_with_every_check(part: str) -> None:
 
 def sources_of(test: str) -> list[str]:
     """Every test of this name, with its decorators."""
-    texts = (path.read_text(encoding="utf-8") for path in files_of_tests())
-    nodes = (node for text in texts if f"def {test}(" in text for node in ast.parse(text).body)
+    texts = (text for text in sources().values() if f"def {test}(" in text)
+    nodes = (node for text in texts for node in ast.parse(text).body)
     return [
         ast.unparse(node)
         for node in nodes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ NUMBERED = {
     "Faults that must not come back": 23,
     "What the whole must do": 13,
 }
+LETTERED = {"mcp_ghost": ("B", 47), "movie_generator": ("A", 28)}
 FILES_OF_THE_SPECIFICATION = (
     "test_mcp_manager.py",
     "test_llm_client_tools.py",
@@ -33,19 +35,21 @@ def rows(heading: str) -> dict[str, list[str]]:
     """What each row of the table below ``heading`` is about -> its tests."""
     text = (TESTS / "README.md").read_text(encoding="utf-8")
     below = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    found = re.findall(r"^\| ([\d.]+) \|[^|]*\|(.*)\|$", below, re.MULTILINE)
+    found = re.findall(r"^\| ([AB]?[\d.]+) \|[^|]*\|(.*)\|$", below, re.MULTILINE)
     assert len(found) == len(dict(found)), "a row is there twice"
     return {number: re.findall(r"`(\w+)`", tests) for number, tests in found}
 
 
 @cache
+def sources() -> dict[Path, str]:
+    """The text of each file of tests."""
+    return {path: path.read_text(encoding="utf-8") for path in files_of_tests()}
+
+
+@cache
 def existing_tests() -> set[str]:
-    sources = [path.read_text(encoding="utf-8") for path in files_of_tests()]
-    return {
-        name
-        for text in sources
-        for name in re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE)
-    }
+    found = (re.findall(r"^(?:async )?def (test_\w+)", it, re.M) for it in sources().values())
+    return {name for names in found for name in names}
 
 
 def test_every_criterion_has_its_row() -> None:
@@ -63,7 +67,20 @@ def test_every_number_has_its_row(heading: str, count: int) -> None:
     assert list(rows(heading)) == [str(number) for number in range(1, count + 1)]
 
 
-@pytest.mark.parametrize("heading", ["Acceptance criteria", *NUMBERED])
+@pytest.mark.parametrize(("heading", "letter", "count"), [(k, *it) for k, it in LETTERED.items()])
+def test_every_point_has_its_row(heading: str, letter: str, count: int) -> None:
+    assert list(rows(heading)) == [f"{letter}{number}" for number in range(1, count + 1)]
+
+
+def test_every_point_of_the_movie_generator_is_named_where_it_is_tested() -> None:
+    text = "\n".join(it for path, it in sources().items() if "movie_generator" in path.parts)
+    named = set(re.findall(r"\bA(\d+)\b", text))
+    for first, last in re.findall(r"\bA(\d+) to A(\d+)\b", text):
+        named |= {str(number) for number in range(int(first), int(last) + 1)}
+    assert {point[1:] for point in rows("movie_generator")} - named == set()
+
+
+@pytest.mark.parametrize("heading", ["Acceptance criteria", *NUMBERED, *LETTERED])
 def test_every_test_in_the_tables_exists(heading: str) -> None:
     named = rows(heading)
     assert [row for row, tests in named.items() if not tests] == []
@@ -79,7 +96,7 @@ def test_a_fault_in_the_name_of_a_test_is_one_that_its_row_names() -> None:
 
 
 def test_every_property_is_tagged_in_a_test_file() -> None:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in files_of_tests())
+    text = "\n".join(sources().values())
     tagged = {int(number) for number in re.findall(r"^# Property (\d+): ", text, re.MULTILINE)}
     assert tagged == set(range(1, PROPERTIES + 1))
 
@@ -87,8 +104,8 @@ def test_every_property_is_tagged_in_a_test_file() -> None:
 @cache
 def decorators() -> dict[str, str]:
     """What stands above each test of a file with examples, names of settings spelled out."""
-    texts = [path.read_text(encoding="utf-8") for path in files_of_tests()]
-    nodes = [node for text in texts if "@given(" in text for node in ast.parse(text).body]
+    texts = (text for text in sources().values() if "@given(" in text)
+    nodes = [node for text in texts for node in ast.parse(text).body]
     settings = {
         node.targets[0].id: ast.unparse(node.value)
         for node in nodes
