@@ -74,7 +74,7 @@ class Bank:
 
 def play(
     script: Script,
-    servers: Mapping[str, ServerConfig],
+    servers: object,
     provider: WireName = "openai",
     **options: Any,  # noqa: ANN401  what mcp_ghost takes
 ) -> tuple[dict[str, Any], ModelServer]:
@@ -90,15 +90,15 @@ def play(
 async def ghost(
     model: ModelServer,
     /,
-    servers: Mapping[str, ServerConfig],
+    servers: object,
     provider: WireName = "openai",
     **options: Any,  # noqa: ANN401  what mcp_ghost takes
 ) -> dict[str, Any]:
-    """One run that asks ``model``."""
+    """One run that asks ``model``; ``servers`` are those by name, or all that names servers."""
+    is_whole = not isinstance(servers, Mapping) or "mcpServers" in servers
+    config: Any = servers if is_whole else {"mcpServers": servers}
     given = {"system_prompt": "Keep notes.", "user_prompt": "Do it.", "api_key": KEY, **options}
-    return await mcp_ghost(
-        {"mcpServers": dict(servers)}, base_url=model.base_url, **spoken(provider), **given
-    )
+    return await mcp_ghost(config, base_url=model.base_url, **spoken(provider), **given)
 
 
 def assert_well_formed(result: dict[str, Any]) -> None:

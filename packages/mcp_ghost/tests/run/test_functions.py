@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from mcp_ghost import mcp_ghost
 from mcp_ghost.testing import ModelServer, tool_reply
 from mcp_ghost.toolset import Call, Kind
 from mcp_ghost.toolsets.functions import Functions
+from tests.support.ghosts import ghost
 from tests.support.servers import faulty
 
 if TYPE_CHECKING:
@@ -62,16 +62,7 @@ async def run(
     **options: Any,  # noqa: ANN401  those of mcp_ghost
 ) -> tuple[dict[str, Any], ModelServer]:
     with ModelServer(script) as model:
-        result = await mcp_ghost(
-            {"mcpServers": servers or {}},
-            "Send it.",
-            "openai",
-            "sk-x",
-            "How much?",
-            base_url=model.base_url,
-            tools=tools,
-            **options,
-        )
+        result = await ghost(model, servers or {}, tools=tools, **options)
     return result, model
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 from typing import TYPE_CHECKING, Any
@@ -11,12 +10,11 @@ import pytest
 from mcp.server import Server
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
 
-from mcp_ghost import Ghost, mcp_ghost
+from mcp_ghost import Ghost
 from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.run.search import FIND_TOOLS, FOUND_AT_MOST, ToolSearch
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
-from tests.support.ghosts import PROVIDERS, assert_well_formed, tools
-from tests.support.wires import spoken
+from tests.support.ghosts import PROVIDERS, play, tools
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -84,16 +82,7 @@ def run(
     **options: Any,  # noqa: ANN401
 ) -> tuple[dict[str, Any], ModelServer, list[str]]:
     server, called = office(listed)
-    with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:
-        at: Any = {
-            **spoken(provider),
-            "base_url": model.base_url,
-            "user_prompt": "Go.",
-            **options,
-        }
-        result = asyncio.run(mcp_ghost(server, "You run the office.", **at))
-    assert model.refusals == []
-    assert_well_formed(result)
+    result, model = play(script, server, provider, user_prompt="Go.", **options)
     return result, model, called
 
 

@@ -11,12 +11,11 @@ from mcp import types
 from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context
 
-from mcp_ghost import Ghost, mcp_ghost
+from mcp_ghost import Ghost
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.golden import compare_golden, record_golden, replay_golden
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
-from tests.support.ghosts import PROVIDERS, Notes, assert_well_formed, tools
-from tests.support.wires import spoken
+from tests.support.ghosts import PROVIDERS, Notes, play, tools
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
@@ -48,31 +47,12 @@ def sums() -> MCPServer:
     return server
 
 
-def run(
-    server: object,
-    script: list[Reply | str],
-    provider: WireName = "openai",
-    **options: Any,  # noqa: ANN401
-) -> tuple[dict[str, Any], ModelServer]:
-    with ModelServer(script, wire=provider, namespace="mcp_ghost") as model:
-        at: Any = {
-            **spoken(provider),
-            "base_url": model.base_url,
-            "user_prompt": "Go.",
-            **options,
-        }
-        result = asyncio.run(mcp_ghost(server, "", **at))  # type: ignore[arg-type]
-    assert model.refusals == []
-    assert_well_formed(result)
-    return result, model
-
-
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_server_of_this_program_is_called_like_any_other(
     sums: MCPServer, provider: WireName
 ) -> None:
     for config in (sums, {"mcpServers": {"sums": sums}}):
-        result, _ = run(config, [ADD, "Five."], provider)
+        result, _ = play([ADD, "Five."], config, provider)
         assert result["tool_chain"][0]["result"] == {"result": 5}
         assert result["final_result"] == "Five."
 
@@ -81,7 +61,7 @@ def test_a_server_of_this_program_is_called_like_any_other(
 def test_it_stands_beside_processes(sums: MCPServer, tmp_path: Path) -> None:
     both = tool_reply([("sums.add", {"a": 1, "b": 1}), ("notes.count", {})])
     config = {"mcpServers": {"sums": sums, "notes": Notes(tmp_path).config}}
-    result, _ = run(config, [both, "Done."])
+    result, _ = play([both, "Done."], config)
     assert tools(result) == ["sums.add", "notes.count"]
     assert all(entry["success"] for entry in result["tool_chain"])
 
@@ -94,7 +74,7 @@ def test_its_errors_and_timeouts_are_those_of_any_server(sums: MCPServer) -> Non
         ADD,
         "Five.",
     ]
-    result, _ = run(sums, script, timeout=2, on_event=events.append)
+    result, _ = play(script, sums, timeout=2, on_event=events.append)
     failed, slow, added = result["tool_chain"]
     assert "fail" in failed["error"]
     assert "did not answer 'slow' within 2 s" in slow["error"]
@@ -124,9 +104,9 @@ def test_a_golden_of_it_is_replayed_with_the_object(sums: MCPServer, tmp_path: P
 
 def test_what_is_neither_is_refused() -> None:
     with pytest.raises(ValueError, match="or an MCPServer"):
-        run(3, [])
+        play([], 3)
     with pytest.raises(MCPConfigError):
-        run({"mcpServers": {"sums": 3}}, [])
+        play([], {"mcpServers": {"sums": 3}})
 
 
 def test_structured_content_need_not_be_an_object() -> None:
@@ -139,6 +119,6 @@ def test_structured_content_need_not_be_an_object() -> None:
         return types.CallToolResult(content=[], structured_content=["Attic", "Cellar"])
 
     server = Server("house", on_list_tools=listed, on_call_tool=rooms)
-    result, model = run(server, [tool_reply([("house.rooms", {})]), "Two."])
+    result, model = play([tool_reply([("house.rooms", {})]), "Two."], server)
     assert result["tool_chain"][0]["result"] == ["Attic", "Cellar"]
     assert "Cellar" in model.requests[1].last["content"]
