@@ -13,13 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from evaluation.agreement import (
-    SECRET,
-    differences,
-    kept_in,
-    portable,
-    program_at_hand,
-)
+from evaluation.agreement import SECRET, differences, kept_in, portable, program_at_hand
 from evaluation.protocols.protocol import Protocol
 from evaluation.suites.suite import Suite
 from game_interface import StoryInfo

@@ -21,11 +21,7 @@ from game_server.reply import GuestReply, RefusedError
 from mcp_ghost.text import one_line
 from session.configuration_file import ConfigurationError, near
 from session.levels import ObservationLevel
-from session.record.event_log import (
-    EpisodeDamagedError,
-    EpisodeLockedError,
-    EpisodeNotKeptError,
-)
+from session.record.event_log import EpisodeDamagedError, EpisodeLockedError, EpisodeNotKeptError
 from session.version import version
 
 MOST_TURNS_SHOWN = 200

@@ -5,13 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from game_interface.command_guard import KEYS_TO_GIVE
-from managers.manager import (
-    CHARACTERS_PER_TOKEN,
-    Manager,
-    Section,
-    shortened,
-    without_headings,
-)
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section, shortened, without_headings
 from managers.story.transcript import Transcript
 from mcp_ghost.messages import Message
 from session.game_configuration import GameConfiguration

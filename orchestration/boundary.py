@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from game_interface import Exit, Thing
 from players.player import Player
-from session.game_state import (
-    ExitSeen,
-    FailedTurn,
-    GameState,
-    Hint,
-    Observation,
-    TurnRecord,
-)
+from session.game_state import ExitSeen, FailedTurn, GameState, Hint, Observation, TurnRecord
 from session.perception.perception import Perception
 
 if TYPE_CHECKING:

@@ -8,21 +8,12 @@ from typing import Any
 import pytest
 
 from llm_client import LLMClient
-from mcp_ghost.errors import (
-    LLMConnectionError,
-    LLMError,
-    LLMStatusError,
-)
+from mcp_ghost.errors import LLMConnectionError, LLMError, LLMStatusError
 from mcp_ghost.messages import Usage
 from mcp_ghost.network import tls_context
 from mcp_ghost.providers.exchange import Exchange
 from mcp_ghost.providers.transport import Endpoint, Transport
-from mcp_ghost.testing import (
-    ModelServer,
-    Reply,
-    content_reply,
-    error_reply,
-)
+from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply
 from session.events import context_value
 from session.game_configuration import GameConfiguration
 from tests.support.clients import IMPATIENT, KEY, MESSAGES, ask, client_of

@@ -14,13 +14,7 @@ from mcp_ghost.errors import (
     LLMStatusError,
     LLMUnavailableError,
 )
-from mcp_ghost.testing import (
-    ModelRequest,
-    ModelServer,
-    Reply,
-    content_reply,
-    error_reply,
-)
+from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, error_reply
 from session.game_configuration import GameConfiguration
 from tests.support import PATIENCE
 from tests.support.clients import MESSAGES, ask, client_of

@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluation.commands.report import show
-from evaluation.outcome.comparison import (
-    check_comparable,
-    comparison_of,
-    markdown_of,
-    tables_of,
-)
+from evaluation.outcome.comparison import check_comparable, comparison_of, markdown_of, tables_of
 from evaluation.outcome.stored import StoredEvaluation
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
 from mcp_ghost.cli.program import DONE

@@ -12,15 +12,7 @@ from typing import NamedTuple, TypeAlias
 from evaluation.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
 from evaluation.figures import EpisodeFigures, Figures, checkpoints, variant_figures
 from evaluation.outcome.stored import StoredEvaluation
-from evaluation.outcome.tables import (
-    HIGHER,
-    LOWER,
-    TOO_FEW,
-    estimated,
-    listed,
-    named,
-    verdict,
-)
+from evaluation.outcome.tables import HIGHER, LOWER, TOO_FEW, estimated, listed, named, verdict
 from evaluation.plan import Cell
 from mcp_ghost.text import counted
 

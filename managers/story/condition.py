@@ -9,12 +9,7 @@ from dataclasses import dataclass
 
 from managers.manager import Manager, Section, without_headings
 from mcp_ghost.text import one_line
-from session.game_state import (
-    GameState,
-    Observation,
-    TurnRecord,
-    place_name,
-)
+from session.game_state import GameState, Observation, TurnRecord, place_name
 from session.knowledge import CarriedOver
 
 _QUOTE_CHARACTERS = 160

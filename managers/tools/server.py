@@ -8,11 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
-from mcp_ghost.errors import (
-    MCPError,
-    MCPServerStartupError,
-    MCPToolCallError,
-)
+from mcp_ghost.errors import MCPError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.servers.installers import installer_of
 from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.session import ServerSession

@@ -5,14 +5,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from session.game_state import (
-    NAMELESS,
-    ExitSeen,
-    Observation,
-    Place,
-    ThingSeen,
-    TurnRecord,
-)
+from session.game_state import NAMELESS, ExitSeen, Observation, Place, ThingSeen, TurnRecord
 from session.levels import ObservationLevel
 from session.perception.directions import direction_of, directions_in, in_order
 from session.perception.printed import as_printed, is_named, phrases, said_here, says, stems

@@ -3,13 +3,7 @@
 from mcp_ghost.messages import Usage
 from session.game_state import EndReason, FailedTurn, Hint, Observation, TurnRecord, added, shown
 from session.knowledge import Edits, Reflection
-from session.record.schema import (
-    Entry,
-    EpisodeEnd,
-    EpisodeResumed,
-    EpisodeStart,
-    KnowledgeLoaded,
-)
+from session.record.schema import Entry, EpisodeEnd, EpisodeResumed, EpisodeStart, KnowledgeLoaded
 
 _OUT_OF_PATIENCE = frozenset(
     {EndReason.STALLED, EndReason.LLM_UNAVAILABLE, EndReason.ENGINE_REFUSED}

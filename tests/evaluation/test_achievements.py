@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.achievements.achievement import (
-    Achievements,
-    sentence_hash,
-    shipped,
-)
+from evaluation.achievements.achievement import Achievements, sentence_hash, shipped
 from evaluation.figures import EpisodeFigures
 from game_interface.story import find_story
 from scripts.evaluate import main

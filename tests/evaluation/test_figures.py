@@ -9,14 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.figures import (
-    EpisodeFigures,
-    LogTail,
-    Spread,
-    band,
-    checkpoints,
-    variant_figures,
-)
+from evaluation.figures import EpisodeFigures, LogTail, Spread, band, checkpoints, variant_figures
 from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import Table
 from evaluation.plan import Cell

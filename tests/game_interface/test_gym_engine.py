@@ -20,13 +20,7 @@ from game_interface.errors import (
 from orchestration.replay import replay
 from session.configuration_file import ConfigurationError
 from session.game_state import Observation, ThingSeen
-from tests.game_interface.text_environment import (
-    BROKEN,
-    NUMBERED,
-    SILENT,
-    TELLING,
-    UNDECLARED,
-)
+from tests.game_interface.text_environment import BROKEN, NUMBERED, SILENT, TELLING, UNDECLARED
 from tests.support.episodes import Played as Episode
 from tests.support.episodes import all_text, answer, played
 

@@ -22,15 +22,7 @@ from session.game_configuration import GameConfiguration
 from tests.support.fakes import RecordingLangfuse
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, LOGGER, Player, events
-from tests.support.servers import (
-    eventually,
-    faulty,
-    is_running,
-    listing,
-    pids,
-    seen,
-    write_config,
-)
+from tests.support.servers import eventually, faulty, is_running, listing, pids, seen, write_config
 from tests.support.servers.over_http import faulty_http
 
 pytestmark = pytest.mark.mcp

@@ -11,13 +11,7 @@ import pytest
 from scripts.scripted_model import ScriptedModel
 from tests.game_interface.test_facts import profiled, tiny_world
 from tests.support.episodes import Played, played, system_text, user_text
-from tests.support.games import (
-    BUNDLED_COMMANDS,
-    ZORK1,
-    ZORK1_SEED,
-    needs_zork1,
-    zork1_solution,
-)
+from tests.support.games import BUNDLED_COMMANDS, ZORK1, ZORK1_SEED, needs_zork1, zork1_solution
 from tests.support.mind.reader import perfect_reader
 from tests.support.tiny_story import loop, say
 from workshop.benchmarks.prompt_cost import prompt_cost

@@ -12,17 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_ghost.errors import LLMConnectionError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.results import ToolCallResult
-from tests.support.fakes import (
-    ACTION,
-    THINK,
-    FakeManager,
-    Outcome,
-    Turn,
-    answer,
-    batch,
-    calls,
-    ok,
-)
+from tests.support.fakes import ACTION, THINK, FakeManager, Outcome, Turn, answer, batch, calls, ok
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse

@@ -12,14 +12,7 @@ from session.knowledge import ClaimChange, Edits
 from session.levels import ObservationLevel as Level
 from storage.store import Store
 from tests.support import postgres
-from tests.support.stored import (
-    STORY,
-    LoggedEpisode,
-    claim,
-    configuration,
-    reflection,
-    walk,
-)
+from tests.support.stored import STORY, LoggedEpisode, claim, configuration, reflection, walk
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

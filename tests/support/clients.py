@@ -3,9 +3,7 @@
 from typing import Any
 
 from llm_client import LLMClient
-from mcp_ghost.testing import (
-    ModelServer,
-)
+from mcp_ghost.testing import ModelServer
 from session.game_configuration import GameConfiguration
 
 KEY = "sk-or-v1-0123456789abcdef"

@@ -12,15 +12,7 @@ from sqlalchemy import create_engine, select
 
 from session.game_configuration import GameConfiguration
 from session.game_state import Place, TurnRecord
-from session.knowledge import (
-    Claim,
-    ClaimChange,
-    Edits,
-    Evidence,
-    Memory,
-    MemoryChange,
-    Reflection,
-)
+from session.knowledge import Claim, ClaimChange, Edits, Evidence, Memory, MemoryChange, Reflection
 from session.record.event_log import EVENTS_FILE
 from storage.tables import METADATA
 from tests.support.records import observation, record

@@ -12,13 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from evaluation.bootstrap import (
-    CONFIDENCE,
-    LEAST_SEEDS,
-    MOST_RESAMPLED,
-    RESAMPLES,
-    Estimate,
-)
+from evaluation.bootstrap import CONFIDENCE, LEAST_SEEDS, MOST_RESAMPLED, RESAMPLES, Estimate
 from mcp_ghost.results import JSONObject
 from session.game_state import EndReason
 from viewer.episode import Episode

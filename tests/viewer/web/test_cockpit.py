@@ -21,16 +21,7 @@ from session.record.event_log import read
 from session.record.schema import ModelCall
 from session.record.summary import LOG_FILE
 from tests.support import PATIENCE
-from tests.support.viewing import (
-    KEY,
-    Told,
-    append,
-    entered,
-    log_of,
-    play,
-    playing,
-    streamed,
-)
+from tests.support.viewing import KEY, Told, append, entered, log_of, play, playing, streamed
 from viewer.web.changes import MOST_SENT_BYTES
 from viewer.web.cockpit import (
     MOST_HINT_CHARACTERS,

@@ -8,14 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ghost.cli.arguments import (
-    Parser,
-    add_flags,
-    http_url,
-    port_number,
-    seconds,
-    whole_number,
-)
+from mcp_ghost.cli.arguments import Parser, add_flags, http_url, port_number, seconds, whole_number
 from mcp_ghost.cli.flags import _CHOICE, _LIMITS, _MODEL, parse_flags
 from mcp_ghost.run.settings import Settings
 

@@ -14,9 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ghost.errors import (
-    MCPServerDiedError,
-)
+from mcp_ghost.errors import MCPServerDiedError
 from mcp_ghost.servers import reaper
 from mcp_ghost.servers.links.stdio import StdioLink
 from mcp_ghost.servers.process import ServerProcess

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.config import ServerConfig
-from mcp_ghost.errors import (
-    MCPServerDiedError,
-    MCPServerStartupError,
-    MCPToolCallError,
-)
+from mcp_ghost.errors import MCPServerDiedError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.servers.protocol import revision
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.toolsets.union import Toolbox

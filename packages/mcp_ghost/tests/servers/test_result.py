@@ -6,12 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_ghost.redact import MASK, Redactor
-from mcp_ghost.servers.protocol.lenient import (
-    SMALL_CHARACTERS,
-    SMALL_VALUES,
-    is_small,
-    read_result,
-)
+from mcp_ghost.servers.protocol.lenient import SMALL_CHARACTERS, SMALL_VALUES, is_small, read_result
 
 
 class Witness(Redactor):

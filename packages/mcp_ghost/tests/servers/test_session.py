@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_ghost.errors import (
-    MCPError,
-    MCPServerDiedError,
-    MCPToolCallError,
-)
+from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.servers.session import ServerSession
 from tests.support.servers import call_in, faulty, is_running, pids, seen
 

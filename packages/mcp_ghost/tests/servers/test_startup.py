@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.config import ServerConfig
-from mcp_ghost.errors import (
-    MCPConfigError,
-    MCPServerStartupError,
-)
+from mcp_ghost.errors import MCPConfigError, MCPServerStartupError
 from mcp_ghost.servers.diagnosis import _TOO_OLD
 from mcp_ghost.servers.installers import INSTALLERS
 from mcp_ghost.servers.session import ServerSession

@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_ghost.config import ServerConfig
-from mcp_ghost.errors import (
-    MCPError,
-    MCPServerStartupError,
-    MCPToolCallError,
-)
+from mcp_ghost.errors import MCPError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.toolsets.union import Bare, Toolbox
 from tests.support.ghosts import Bank
 from tests.support.servers import faulty, listing, seen

@@ -10,12 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_ghost.errors import (
-    MCPError,
-    MCPServerDiedError,
-    MCPServerStartupError,
-    MCPToolCallError,
-)
+from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.toolsets.union import Toolbox
 from tests.support import PATIENCE
 from tests.support.servers import eventually, faulty, is_running, open_descriptors, pids, seen

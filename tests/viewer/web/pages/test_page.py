@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from tests.support.browser import (
-    TURNS_WITH_TOOLS,
-    beside,
-    current,
-    needs_chromium,
-    opened,
-)
+from tests.support.browser import TURNS_WITH_TOOLS, beside, current, needs_chromium, opened
 from tests.support.viewing import log_of, recorded, write_log
 from viewer.web.watch import watching
 
