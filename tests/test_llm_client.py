@@ -1,5 +1,4 @@
 import logging
-import socket
 import threading
 import traceback
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm_client import LLMClient
-from mcp_ghost.errors import LLMConnectionError, LLMError, LLMStatusError
+from mcp_ghost.errors import LLMStatusError
 from mcp_ghost.messages import Usage
 from mcp_ghost.network import tls_context
 from mcp_ghost.providers.exchange import Exchange
@@ -62,23 +61,6 @@ def test_half_a_surrogate_pair_does_not_stop_a_request() -> None:
 # --- messages and keys
 
 
-def test_a_server_that_is_not_there_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    config = GameConfiguration(**IMPATIENT)
-    client = LLMClient(config=config, base_url=f"http://user:secret@127.0.0.1:{port}/v1")
-    with pytest.raises(LLMConnectionError, match=rf"127\.0\.0\.1:{port}/v1.*Is it running") as exc:
-        ask(client)
-    assert "secret" not in str(exc.value)
-
-
-@pytest.mark.parametrize("url", ["ftp://127.0.0.1/v1", "127.0.0.1/v1", "http://[::1/v1"])
-def test_an_unusable_address_is_explained_without_retries(url: str) -> None:
-    config = GameConfiguration(**{**IMPATIENT, "retry_initial_delay": 60})
-    with pytest.raises(LLMError, match="base URL"):
-        ask(LLMClient(config=config, base_url=url))
-
-
 def provider_client(server: ModelServer, url: str, **options: Any) -> LLMClient:  # noqa: ANN401  any setting
     config = GameConfiguration(**{**IMPATIENT, "client_base_url": url, **options})
     return LLMClient(config=config, transport=server.async_transport())
@@ -126,12 +108,6 @@ def test_a_missing_key_is_said_to_be_missing() -> None:
     assert "authorization" not in server.requests[0].headers
 
 
-def test_an_unknown_model_is_named() -> None:
-    advice = "Check the model name 'gpt-99'"
-    with ModelServer([error_reply(404)]) as server, pytest.raises(LLMStatusError, match=advice):
-        ask(client_of(server), model="gpt-99")
-
-
 def test_a_key_for_one_provider_is_not_shown_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     with ModelServer(["ok"]) as server:
@@ -153,12 +129,6 @@ def test_no_key_appears_in_logs_errors_or_the_client(caplog: pytest.LogCaptureFi
     assert KEY not in shown
     assert "Attempt 2 failed" in caplog.text
     assert KEY not in caplog.text
-
-
-def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None:
-    with pytest.raises(LLMError, match="line break") as caught:
-        LLMClient(config=GameConfiguration(), base_url="http://127.0.0.1:9/v1", api_key=f"{KEY}\n")
-    assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
 def test_retries_and_failures_are_events_with_their_fields(
