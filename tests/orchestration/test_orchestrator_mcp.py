@@ -22,7 +22,7 @@ from session.game_state import EndReason
 from tests.support import warm
 from tests.support.episodes import read_events
 from tests.support.journal import NAME, Journal
-from tests.support.servers import faulty, is_running, write_config
+from tests.support.servers import is_running
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import Script
@@ -165,19 +165,6 @@ def test_an_mcp_package_that_will_do_is_taken(
     assert ZorkOrchestratorV2("new", configuration()).mcp_manager is not None
 
 
-def test_only_the_first_server_is_used_and_the_others_are_named(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    marks = {name: tmp_path / name for name in ("first", "second")}
-    servers = {name: faulty("ok", SERVER_LOG=str(mark)) for name, mark in marks.items()}
-    write_config(tmp_path / "mcp_config.json", **servers)
-    with episode(thoughtful) as orchestrator:
-        orchestrator._process_turn()
-    assert marks["first"].exists()
-    assert not marks["second"].exists()
-    assert "second" in caplog.text
-
-
 def test_a_turn_can_be_processed_right_after_construction(journal: Journal) -> None:
     with episode(thoughtful) as orchestrator:
         assert orchestrator._process_turn() is True
@@ -291,14 +278,6 @@ def test_a_resumed_episode_fails_fast_on_its_first_connection(journal: Journal) 
             resumed.play_episode()
         assert [e["turn"] for e in events(resumed, "mcp_manager_init")] == [1, 2]
     assert len(journal.starts) == 2
-
-
-def test_a_model_without_tool_support_ends_the_episode(journal: Journal) -> None:
-    with episode([], agent_model="openai/o1-mini") as orchestrator:
-        with pytest.raises(MCPError, match="does not support tool calling"):
-            orchestrator.play_episode()
-        assert orchestrator.game_state.turn_count == 0
-    assert journal.ends == journal.starts
 
 
 @pytest.fixture(scope="module")

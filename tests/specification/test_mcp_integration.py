@@ -279,13 +279,6 @@ def test_each_row_of_the_failure_table_goes_as_specified(row: str, tmp_path: Pat
         assert failure.told in played.results(1)[0]["error"]
 
 
-def test_an_invalid_configuration_is_an_error_with_the_place(tmp_path: Path) -> None:
-    path = tmp_path / "mcp_config.json"
-    path.write_text('{"mcpServers": {"thoughtbox": {"command": "npx",}}}')
-    with pytest.raises(MCPError, match=r"Invalid JSON in \S*mcp_config\.json, line 1, column \d+"):
-        play(tmp_path, path, [], turns=1)
-
-
 @pytest.fixture(scope="module")
 def sequential_thinking(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which npm has installed the server."""

@@ -1,4 +1,4 @@
-"""Properties of the manager and its servers: 5, 6, 9, 27, 33 and 35 to 38 of the specification."""
+"""Properties of the manager and its servers: 5, 6, 27, 33 and 35 to 38 of the specification."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from mcp_ghost.text import seen
 from session.game_configuration import GameConfiguration
 from tests.specification.test_mcp_properties import any_outcomes, hundred_times, replies
 from tests.support.fakes import FakeManager, Outcome, Turn, answer, batch
-from tests.support.journal import NAME, Journal
-from tests.support.servers import LISTING, faulty, is_running, write_config
+from tests.support.journal import Journal
+from tests.support.servers import LISTING, faulty, write_config
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse
@@ -108,29 +108,6 @@ def test_a_turn_connects_before_anything_else_and_disconnects_after_everything(
         assert manager.log[0] == "connect"
         assert manager.log[-1] == "disconnect"
         assert sorted(set(manager.log[1:-1])) in ([], ["call", "done"])
-
-
-def test_each_turn_has_a_server_process_of_its_own(journal: Journal) -> None:
-    manager = manager_for(journal.config_file)
-    pids = []
-    for number in (1, 2, 3):
-        connected(manager, lambda each: each.call_tool(f"{NAME}.echo", {"text": "hello"}))
-        pids.append(journal.starts[-1])
-        assert len(journal.starts) == number
-        assert journal.ends == pids
-    assert len(set(pids)) == 3
-
-
-# Property 9: Subprocess Termination on Disconnect
-@pytest.mark.parametrize("mode", ["ok", "garbage", "deaf"])
-def test_after_disconnecting_neither_server_nor_its_children_run(
-    mode: str, journal: Journal
-) -> None:
-    journal.configure(mode)
-    manager = manager_for(journal.config_file)
-    result = connected(manager, lambda each: each.call_tool(f"{NAME}.spawn", {}))
-    assert not is_running(int(result.content))
-    assert not any(map(is_running, journal.starts))
 
 
 def words(most: int) -> st.SearchStrategy[str]:
