@@ -58,18 +58,6 @@ def test_two_agents_in_two_threads_do_not_disturb_each_other(tmp_path: Path) -> 
     assert decisions == {name: [f"say {name}"] * 3 for name in ("xyzzy", "plugh")}
 
 
-def test_inside_an_event_loop_the_agent_says_how_to_call_it(journal: Journal) -> None:
-    with Player([action_reply("look")], journal) as player:
-
-        async def program() -> dict[str, str | None]:
-            with pytest.raises(RuntimeError, match="already runs one"):
-                player.play()
-            assert journal.starts == []
-            return await asyncio.to_thread(player.play)
-
-        assert asyncio.run(program())["action"] == "look"
-
-
 def test_from_the_second_turn_on_the_model_is_asked_while_the_server_connects(
     journal: Journal, tmp_path: Path
 ) -> None:

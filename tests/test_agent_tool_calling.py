@@ -93,22 +93,6 @@ def test_the_model_sees_prompt_game_and_memories_and_every_tool(journal: Journal
     assert request.body["tool_choice"] == "auto"
 
 
-def test_an_error_within_a_batch_does_not_stop_it(
-    journal: Journal, caplog: pytest.LogCaptureFixture
-) -> None:
-    wanted = [(f"{NAME}.fail", {}), (f"{NAME}.refuse", {}), ECHO]
-    with Player([tool_reply(wanted), action_reply("look")], journal) as player:
-        player.play()
-    failed, refused, echoed = player.answers()
-    assert "the lamp is broken" in failed["error"]
-    assert "arguments are wrong" in refused["error"]
-    assert echoed == {"content": "hello"}
-    assert [each.tool_name for each in events(caplog, "mcp_tool_error")] == [
-        f"{NAME}.fail",
-        f"{NAME}.refuse",
-    ]
-
-
 @pytest.mark.parametrize("dialect", ["generic", "openai", "openrouter"])
 def test_a_timeout_ends_its_batch_with_every_id_answered_and_the_model_goes_on(
     dialect: ServerDialect, journal: Journal, caplog: pytest.LogCaptureFixture

@@ -120,7 +120,10 @@ def test_a_port_that_is_taken_costs_a_notice_and_not_the_game(
     port = model.base_url.rsplit(":", 1)[1].split("/")[0]
     played = program.play(model, "--watch", port, "--no-open")
     assert played.returncode == 0
-    assert "The page cannot be served" in played.stdout
+    assert f"The page cannot be served: Port {port} is already taken" in played.stdout
+    assert (
+        "give --watch another port" in played.stdout
+    )  # the flags of the viewer are not the game's
 
 
 @pytest.mark.parametrize(

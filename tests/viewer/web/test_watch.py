@@ -68,19 +68,6 @@ def test_an_episode_that_ends_at_once_does_not_wait_for_the_server_to_start(
     assert "viewer" not in names_of_threads()
 
 
-def test_a_port_that_is_taken_is_a_notice_and_no_failure(tmp_path: Path) -> None:
-    notices: list[str] = []
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with watching(tmp_path, port, notice=notices.append) as address:
-            assert address == ""
-    (notice,) = notices
-    assert f"Port {port} is already taken" in notice
-    assert "--watch another port" in notice, "the flags of python -m viewer are not the game's"
-
-
 @pytest.mark.usefixtures("no_screen")
 def test_a_machine_without_a_screen_is_a_notice_and_no_failure(tmp_path: Path) -> None:
     notices: list[str] = []

@@ -131,24 +131,16 @@ ASK = pytest.mark.parametrize("ask", [ask_engine, ask_game])
 
 
 @ASK
-@pytest.mark.parametrize("parts", TRICKLED.values(), ids=TRICKLED)
-def test_the_deadline_ends_a_request_whatever_trickles_in(
-    ask: Callable[[str, float], None], parts: Callable[[], Iterator[bytes]]
+@pytest.mark.parametrize(
+    ("parts", "pause"),
+    [*((it, 0.02) for it in TRICKLED.values()), *((it, 0.0) for it in FLOODS.values())],
+    ids=[*TRICKLED, *FLOODS],
+)
+def test_the_deadline_ends_a_request_whatever_trickles_or_floods_in(
+    ask: Callable[[str, float], None], parts: Callable[[], Iterator[bytes]], pause: float
 ) -> None:
     with (
-        sending(parts, pause=0.02) as url,
-        pytest.raises(LLMConnectionError, match=r"no complete answer within 0\.3 s"),
-    ):
-        ask(url, 0.3)
-
-
-@ASK
-@pytest.mark.parametrize("parts", FLOODS.values(), ids=FLOODS)
-def test_the_deadline_ends_a_request_whatever_floods_in(
-    ask: Callable[[str, float], None], parts: Callable[[], Iterator[bytes]]
-) -> None:
-    with (
-        sending(parts) as url,
+        sending(parts, pause=pause) as url,
         pytest.raises(LLMConnectionError, match=r"no complete answer within 0\.3 s"),
     ):
         ask(url, 0.3)
