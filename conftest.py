@@ -15,12 +15,18 @@ from functools import cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpcore2
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    from tests.support.ghosts import Bank, Notes
+    from tests.support.journal import Journal
+    from tests.support.program import Program
 
 # How long an example takes says more about the machine than about us.
 settings.register_profile("any machine", deadline=None, max_examples=24)
@@ -167,3 +173,31 @@ def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Notes:
+    from tests.support.ghosts import Notes
+
+    return Notes(tmp_path)
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    from tests.support.ghosts import Bank
+
+    return Bank(tmp_path)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    from tests.support.journal import Journal
+
+    return Journal(tmp_path)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    from tests.support.program import Program
+
+    return Program(tmp_path)

@@ -28,11 +28,6 @@ from tests.support.servers import eventually, is_running, listing, write_config
 pytestmark = pytest.mark.mcp
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path)
-
-
 @pytest.fixture(autouse=True)
 def every_level(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)

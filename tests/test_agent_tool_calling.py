@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.mcp
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path)
-
-
 @pytest.fixture(autouse=True)
 def every_level(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)

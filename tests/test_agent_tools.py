@@ -24,11 +24,6 @@ SHOW: tuple[str, dict[str, Any]] = ("bank.show", {})
 LOOK = answer("look")
 
 
-@pytest.fixture
-def bank(tmp_path: Path) -> Bank:
-    return Bank(tmp_path)
-
-
 def player(
     folder: Path,
     script: list[Reply],

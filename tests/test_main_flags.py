@@ -6,7 +6,6 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -22,11 +21,6 @@ from tests.support.servers import faulty, write_config
 from tests.support.viewing import entered
 
 pytestmark = pytest.mark.mcp
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Program:
-    return Program(tmp_path)
 
 
 @pytest.fixture

@@ -31,11 +31,6 @@ LOOK = action_reply("look")
 DIE: tuple[str, dict[str, Any]] = (f"{NAME}.die", {})
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path)
-
-
 @pytest.fixture(autouse=True)
 def every_level(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)

@@ -32,11 +32,6 @@ pytestmark = pytest.mark.mcp
 ECHO = (f"{NAME}.echo", {"text": "hello"})
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path)
-
-
 def configuration(base_url: str = "http://127.0.0.1:9/v1", **settings: Any) -> GameConfiguration:  # noqa: ANN401  whatever it has
     values = {"story": "bundled", "seed": 1, "mcp_enabled": True}
     return GameConfiguration(**{**values, "client_base_url": base_url, **settings})

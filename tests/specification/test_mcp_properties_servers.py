@@ -20,18 +20,12 @@ from mcp_ghost.text import seen
 from session.game_configuration import GameConfiguration
 from tests.specification.test_mcp_properties import any_outcomes, hundred_times, replies
 from tests.support.fakes import FakeManager, Outcome, Turn, answer, batch
-from tests.support.journal import Journal
 from tests.support.servers import LISTING, faulty, write_config
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import LLMResponse
 
 pytestmark = pytest.mark.mcp
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path)
 
 
 def manager_for(config_file: Path) -> MCPManager:

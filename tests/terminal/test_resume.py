@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +14,6 @@ from tests.support import ROOT
 from tests.support.games import written
 from tests.support.program import Program
 from tests.support.tiny_story import Object, build
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Program:
-    return Program(tmp_path)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,11 +27,6 @@ pytestmark = pytest.mark.mcp
 every_provider = pytest.mark.parametrize("provider", PROVIDERS)
 WRITE = tool_reply([("notes.write", {"name": "a", "text": "milk"})], reasoning="Milk.")
 READ = tool_reply([("notes.read", {"name": "a"})])
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path)
 
 
 def talk(

@@ -35,11 +35,6 @@ pytestmark = pytest.mark.mcp
 every_provider = pytest.mark.parametrize("provider", PROVIDERS)
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path)
-
-
 # --- arguments --------------------------------------------------------------------------------
 
 

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.mcp
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path)
-
-
 def refused(notes: Notes, **arguments: Any) -> Exception:  # noqa: ANN401  any argument
     """The error that a call with these arguments ends in, before any server is started."""
     given: dict[str, Any] = {

@@ -37,11 +37,6 @@ TWO = tool_reply([("bank.transfer", {"name": "one"}), ("bank.transfer", {"name":
 REPEATABLE = tool_reply([("bank.put", {"name": "one"}), ("bank.put", {"name": "two"})])
 
 
-@pytest.fixture
-def bank(tmp_path: Path) -> Bank:
-    return Bank(tmp_path)
-
-
 class Person:
     """Says what it was told to say, and remembers what it was asked."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -13,11 +12,6 @@ from tests.support.ghosts import Bank, play, said_to
 pytestmark = pytest.mark.mcp
 Call: TypeAlias = tuple[str, dict[str, Any]]
 MAY_HAVE_ACTED = "It may have taken effect nonetheless"
-
-
-@pytest.fixture
-def bank(tmp_path: Path) -> Bank:
-    return Bank(tmp_path)
 
 
 def attempts(result: dict[str, Any]) -> list[tuple[str, bool, int]]:

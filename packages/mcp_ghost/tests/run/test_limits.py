@@ -33,11 +33,6 @@ WRITE = ("notes.write", {"name": "a", "text": "milk"})
 READ = ("notes.read", {"name": "a"})
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path)
-
-
 # --- the deadline -----------------------------------------------------------------------------
 
 one_provider = pytest.mark.parametrize(  # seconds each, and no wire has a part in it

@@ -22,11 +22,6 @@ SHOW: tuple[str, dict[str, Any]] = ("bank.show", {})
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()[:10]
 
 
-@pytest.fixture
-def bank(tmp_path: Path) -> Bank:
-    return Bank(tmp_path)
-
-
 def block(result: dict[str, Any], index: int = 0) -> dict[str, Any]:
     """The image or sound of a call."""
     said, media = result["tool_chain"][index]["result"]

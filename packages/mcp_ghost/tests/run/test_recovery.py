@@ -23,11 +23,6 @@ WRITE = ("notes.write", {"name": "a", "text": "milk"})
 ASKED = "asked the model for another way"
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path)
-
-
 def links(result: dict[str, Any]) -> list[tuple[str, bool, int]]:
     """(tool, success, retry) of the chain."""
     keys = ("tool_name", "success", "retry_attempt")

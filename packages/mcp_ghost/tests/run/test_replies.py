@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,11 +14,6 @@ if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName
 
 pytestmark = pytest.mark.mcp
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -18,11 +18,6 @@ from tests.support.servers.over_http import faulty_http, remote
 pytestmark = pytest.mark.mcp
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path)
-
-
 def test_only_listed_and_enabled_servers_are_started(tmp_path: Path) -> None:  # B16
     on, off = Notes(tmp_path, "on"), Notes(tmp_path, "off")
     disabled = off.config.model_copy(update={"disabled": True})
