@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import signal
 import sys
 from collections import Counter
@@ -12,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.plan import CHOICES
 from evaluation.run import taken
 from mcp_ghost.testing import ModelServer
 from scripts.evaluate import main
 from session.game_configuration import ConfigurationError
 from tests.evaluation.evaluations import KEY, Evaluation, Model
-from tests.support import PATIENCE, ROOT
+from tests.support import PATIENCE
 
 pytestmark = pytest.mark.mcp
 
@@ -193,22 +191,6 @@ def test_an_episode_that_cannot_begin_says_why_and_keeps_the_traceback(
     kept = evaluation.out / "whole" / "seed-1" / "episode-1.err"
     assert str(kept.relative_to(evaluation.program.folder)) in failed.stderr
     assert "Traceback" in kept.read_text()
-
-
-def test_help_is_complete_and_the_documentation_knows_every_flag(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["--help"])
-    said = capsys.readouterr().out
-    documentation = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    flags = set(re.findall(r"--[a-z-]+", said)) - {"--help"}
-    assert flags > {"--each", "--carry-over", "--without", "--jobs", "--out"}
-    assert {flag for flag in flags if flag not in documentation} == set()
-    assert "exit code" in said
-    for part in CHOICES:
-        assert part in said
-        assert f"`{part}`" in documentation
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_a_line(evaluation: Evaluation) -> None:

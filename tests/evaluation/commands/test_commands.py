@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.plan import CHOICES
 from scripts.evaluate import COMMANDS, main
 from tests.support import ROOT
 
@@ -28,12 +29,16 @@ def test_help_is_complete_and_the_documentation_knows_the_command_and_its_flags(
     assert command == "play" or f"evaluate.py {command} " in documentation
 
 
-def test_the_first_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_help_names_every_command_and_every_part_that_can_be_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     said = capsys.readouterr().out
     for command in COMMANDS:
         assert command == "play" or f"evaluate.py {command} " in said
+    documentation = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    assert [part for part in CHOICES if part not in said or f"`{part}`" not in documentation] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
