@@ -8,6 +8,7 @@ import json
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -25,6 +26,7 @@ CONTROL, NOTES, DELETE = "/control", "/notes", "/delete"
 ENTER = "/enter"
 """Where a page shows the token of its address, and gets the cookie with which it may read."""
 _COOKIE = "zorkgpt"
+_ONLY = "Only the page at the address that the viewer printed"
 MOST_SENT_BYTES = 64 * 1024
 
 
@@ -41,8 +43,7 @@ class _NoteSent(BaseModel):
 
 def enter(request: Request, token: str, key: str) -> Response:
     """Give a page that knows the token the cookie that lets its browser read: 204, or 403."""
-    if not _knows(request, token):
-        return PlainTextResponse("This is not the token of the address that was printed.", 403)
+    _must_know(request, token, "This is not the token of the address that was printed.")
     response = Response(status_code=204)
     response.set_cookie(_COOKIE, key, httponly=True, samesite="strict")
     return response
@@ -55,8 +56,7 @@ def may_read(request: HTTPConnection, token: str, key: str) -> bool:
 
 async def press(request: Request, cockpit: Cockpit, episode: Episode) -> Response:
     """Do what a button says: 204, or a line that says why not."""
-    if not _knows(request, cockpit.token):
-        return PlainTextResponse("Only the page that the game opened may do this.", 403)
+    _must_know(request, cockpit.token, "Only the page that the game opened may do this.")
     if not cockpit.controls(episode.folder) or episode.end_reason is not None:
         return PlainTextResponse("This game is not being played here.", 409)
     pressed = await _sent(request)
@@ -72,9 +72,7 @@ async def press(request: Request, cockpit: Cockpit, episode: Episode) -> Respons
 
 async def write_note(request: Request, token: str, episode: Episode) -> Response:
     """Write a note: 200 with all notes of the episode, or a line that says why not."""
-    if not _knows(request, token):
-        refusal = "Only the page at the address that the viewer printed may write notes."
-        return PlainTextResponse(refusal, 403)
+    _must_know(request, token, f"{_ONLY} may write notes.")
     try:
         said = _NoteSent.model_validate(await _sent(request))
     except ValidationError:
@@ -93,9 +91,7 @@ async def write_note(request: Request, token: str, episode: Episode) -> Response
 
 async def delete(request: Request, token: str, library: Library) -> Response:
     """Delete episodes: 200 with those that stay, and why, or a line that says why not."""
-    if not _knows(request, token):
-        refusal = "Only the page at the address that the viewer printed may delete episodes."
-        return PlainTextResponse(refusal, 403)
+    _must_know(request, token, f"{_ONLY} may delete episodes.")
     wanted = (await _sent(request) or {}).get("episodes")
     if not isinstance(wanted, list):
         return PlainTextResponse("This is not a list of episodes.", 400)
@@ -103,15 +99,15 @@ async def delete(request: Request, token: str, library: Library) -> Response:
     return Response(encoded(kept), media_type="application/json")
 
 
-def _knows(request: Request, token: str) -> bool:
-    """Check that a request comes from a page of ours that knows ``token``.
+def _must_know(request: Request, token: str, refusal: str) -> None:
+    """Refuse a request that does not come from a page of ours that knows ``token``.
 
     Browsers say where a request comes from; anything else has no page to misuse.
     """
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
-    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        return False
-    return site in (None, "same-origin") and shows_token(request.headers, token)
+    is_ours = origin is None or origin.partition("://")[2] == request.headers.get("host")
+    if not (is_ours and site in (None, "same-origin") and shows_token(request.headers, token)):
+        raise HTTPException(403, refusal)
 
 
 async def _sent(request: Request) -> JSONObject | None:

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -155,8 +156,11 @@ class Viewer:
         """Part of every ETag: another version of the program may answer otherwise."""
         writing = {changes.CONTROL: self._control} if cockpit else {}
         writing |= {changes.NOTES: self._notes} if self.token else {}
-        deleting = [changes.DELETE] if self.token else []
-        entering = [changes.ENTER] if self.token else []
+        enter = partial(changes.enter, token=self.token or "", key=self._key)
+        delete = partial(changes.delete, token=self.token or "", library=library)
+        alone: dict[str, Callable[..., object]] = {}
+        if self.token:
+            alone = {changes.ENTER: enter, f"/data{changes.DELETE}": delete}
         routes = [
             Route("/", self._page),
             Route("/index.html", self._page),
@@ -165,9 +169,8 @@ class Viewer:
             Route("/curves/{by}/{figure}.json", self._curves),
             Route("/search.json", self._search),
             Route("/size.json", self._size),
-            *(Route(f"/data{it}", self._delete, methods=[changes.METHOD]) for it in deleting),
+            *(Route(it, change, methods=[changes.METHOD]) for it, change in alone.items()),
             Route("/aligned/{episode}/{other}.json", self._aligned),
-            *(Route(it, self._enter, methods=[changes.METHOD]) for it in entering),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
             *(
@@ -177,7 +180,7 @@ class Viewer:
             Route("/data/{episode}/{path:path}", self._data),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
-        writable = [*writing, *deleting, *entering]
+        writable = [*writing, *alone]
         self.app: ASGIApp = Guard(Starlette(routes=routes), host, writable, self._may_read)
 
     def _page(self, _request: Request) -> Response:
@@ -220,12 +223,6 @@ class Viewer:
         if self.token is None or changes.may_read(request, self.token, self._key):
             return True
         return is_local(self._host) and self.library.is_open_to_all()
-
-    def _enter(self, request: Request) -> Response:
-        return changes.enter(request, self.token or "", self._key)
-
-    async def _delete(self, request: Request) -> Response:
-        return await changes.delete(request, self.token or "", self.library)
 
     def _aligned(self, request: Request) -> Response:
         """Return two episodes beside each other."""
