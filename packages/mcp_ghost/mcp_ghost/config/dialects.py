@@ -295,7 +295,7 @@ def translated(entry: Mapping[str, Any]) -> Translated:
         # JSON has no place for comments, so people write "_comment", "//" and "$schema".
         says_nothing = name in _WITHOUT_EFFECT or str(name).startswith(("_", "$", "//"))
         value = None if says_nothing else read(given) if read else given
-        if value is None or (value == "" and ours in ("command", "url")):  # as Jan has both
+        if value is None:
             continue
         if ours == "env" and isinstance(value, Mapping):
             value = {variable: _plain(it) for variable, it in value.items() if it is not None}
@@ -305,6 +305,9 @@ def translated(entry: Mapping[str, Any]) -> Translated:
         fields[ours], names[ours] = value, name
     if entry.get("type") in _BUILT_IN or entry.get("source") in _BUILT_IN:
         fields["disabled"] = True
+    for one, other in (("command", "url"), ("url", "command")):
+        if fields.get(one) == "" and fields.get(other):  # Jan writes both
+            del fields[one], names[one]
     return Translated(fields, names)
 
 
