@@ -208,7 +208,7 @@ def _is_hopeless(error: Exception, before: Exception | None) -> str:
     if isinstance(cause, OSError) and not isinstance(cause, ConnectionError | TimeoutError):
         return "the program to start cannot be found or run"
     if before is not None and str(error).partition("\n")[0] == str(before).partition("\n")[0]:
-        return "two in a row failed like this"
+        return "two in a row failed in the same way"
     return ""
 
 

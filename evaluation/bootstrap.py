@@ -99,14 +99,14 @@ class Estimate:
         return not self.spread
 
     def seeds_needed(self) -> int | None:
-        """About how many seeds would show that the mean is not 0, if it is what it seems."""
+        """Estimate how many seeds would show that the mean is not 0, if it is what it seems."""
         if not self.mean or self.all_equal:
             return None
         reach = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2) + _NORMAL.inv_cdf(POWER)
         return max(LEAST_SEEDS, math.ceil((reach * self.spread / self.mean) ** 2) + 2)
 
     def figures(self) -> dict[str, Any]:
-        """All of it, ready for JSON."""
+        """Return all of it, ready for JSON."""
         low, high = self.interval or (None, None)
         rounded = {"mean": self.mean, "low": low, "high": high, "spread": self.spread}
         return {

@@ -115,23 +115,23 @@ class EpisodeFigures(EpisodeFold):
         return list(itertools.accumulate(self.curve, _higher))
 
     def score_at(self, turn: int) -> int | None:
-        """The score after ``turn``, or at the end if that came before."""
+        """Return the score after ``turn``, or at the end if that came before."""
         return _at(self.curve, turn)
 
     def best_at(self, turn: int) -> int | None:
-        """The highest score until then."""
+        """Return the highest score up to ``turn``."""
         return _at(self.best_curve, turn)
 
     def percent_at(self, turn: int) -> float | None:
-        """The score as a percentage of the most that the game gives."""
+        """Return the score after ``turn`` as a percentage of the maximum."""
         return self._percent(self.score_at(turn))
 
     def best_percent_at(self, turn: int) -> float | None:
-        """The highest score until then, as such a percentage."""
+        """Return the highest score up to ``turn`` as a percentage of the maximum."""
         return self._percent(self.best_at(turn))
 
     def progress_at(self, turn: int) -> float | None:
-        """How many of the achievements were earned until then, as a percentage."""
+        """Return the percentage of the achievements that were earned up to ``turn``."""
         if not (self.achievements and self.start):
             return None
         earned = sum(at <= turn for at in self.earned.values())
@@ -141,7 +141,7 @@ class EpisodeFigures(EpisodeFold):
         return None if score is None or not self.max_score else 100 * score / self.max_score
 
     def summary(self) -> Figures:
-        """The figures, ready for JSON."""
+        """Return the figures, ready for JSON."""
         curve, how = self.curve, self.provenance
         usage: Figures = asdict(how.billed if how.requests else self.usage)  # older logs: no calls
         asked = {**usage, "tool_calls": self.tool_calls}

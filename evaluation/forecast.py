@@ -32,8 +32,8 @@ def worthwhile(
         if failed and player in REPEATS_ITSELF:
             console.print(
                 Text(
-                    f"{cell}: not played on, because {player} would give the same "
-                    f"command again ({one_line(played.last_failure)}). To play it anew, remove "
+                    f"{cell}: not continued, because {player} would give the same "
+                    f"command again ({one_line(played.last_failure)}). To start it over, remove "
                     f"{plan.folder(cell)}"
                 ),
                 soft_wrap=True,

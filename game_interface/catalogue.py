@@ -109,7 +109,7 @@ def game_file(name: str, folders: Sequence[Path]) -> Path:
         return path
     game = known_games()[name]
     raise StoryNotFoundError(
-        f"the story file of {game.title} is not at hand: get {game.file} (SHA-256 {game.sha256}) "
+        f"the story file of {game.title} is missing: get {game.file} (SHA-256 {game.sha256}) "
         f"from {' or '.join(addresses(game.file))}, and put it into {folders[-1]} or a folder that "
         f"{STORIES_VARIABLE} names"
     )

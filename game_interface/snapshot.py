@@ -99,7 +99,7 @@ def decode(data: bytes, story: str, engine: EngineName) -> Snapshot:
         unpacker = zlib.decompressobj(zdict=_dictionary())
         state = unpacker.decompress(compressed, _STATE_BYTES)
         if not unpacker.eof:
-            raise ValueError("it is too large, or not whole")  # noqa: TRY301
+            raise ValueError("it is too large or incomplete")  # noqa: TRY301
     except (ValueError, KeyError, TypeError, RecursionError, zlib.error) as error:
         raise SnapshotError(f"the snapshot is damaged: {str(error)[:_SHOWN]}") from error
     if head["story"] != story:
@@ -124,7 +124,7 @@ def _checked(head: dict[str, Any]) -> tuple[dict[str, Any], Progress]:
     if died not in (True, False, None) or not is_ending or not are_globals:
         raise ValueError("its progress cannot be read")
     if not all(isinstance(it, str) for it in (said, head["story"], head["engine"])):
-        raise ValueError("it does not say whose it is")
+        raise ValueError("it does not name its story and engine")
     if not isinstance(head["seed"], int) or not 0 <= head["seed"] <= MAX_SEED:
         raise ValueError("its seed is out of range")
     return head, Progress(died, ending, held, said)

@@ -45,15 +45,15 @@ examples:
   uv run python -m game_server --stories ~/stories --games 10
 """
 _HOW = f"""\
---http          serve streamable HTTP on 127.0.0.1, to clients that show the token that is printed
+--http          serve streamable HTTP on 127.0.0.1, to clients that send the printed token
 --port N        with --http: the port (default {_DEFAULT_PORT})
 """
 _GAME = """\
 --story NAME|PATH  the only story that is offered (default: all that are known by name)
 --stories DIR   offer the story files in DIR, too, by their names; can be given several times
 --seed N        seed of every game's dice (default: as the client asks, else as configured)
---level LEVEL   the most that is told besides the game's text: text, status, facts or facts+exits
---games N       how many new games may be begun in this run
+--level LEVEL   the most that clients may be told: text, status, facts or facts+exits
+--games N       how many new games clients may start in this run
 --max-turns N   end an episode at turn N (default 500)
 """
 _OTHERS = """\

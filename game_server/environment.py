@@ -115,8 +115,8 @@ class TextGame(gymnasium.Env[str, str]):
         Args:
             story: As for `main.py --story`.
             level: What `info` tells: `text`, `status`, `facts` or `facts+exits`.
-            max_turns: After which a game is cut off; None: the configured number.
-            workdir: Where episodes are recorded; None: nowhere.
+            max_turns: Turns after which a game is cut off; None: the configured number.
+            workdir: Folder in which episodes are recorded; None: they are not.
             render_mode: `ansi`, or None.
         """
         self.render_mode = render_mode
@@ -166,7 +166,8 @@ class TextGame(gymnasium.Env[str, str]):
         """Give the game a command; return its answer, and the points that this earned.
 
         Raises:
-            gymnasium.error.InvalidAction: It is not text; no turn was played.
+            gymnasium.error.InvalidAction: The command is not text; no turn was played.
+            gymnasium.error.ResetNeeded: The game has not begun, or is over.
         """
         if not isinstance(action, str):
             raise gymnasium.error.InvalidAction(f"A command must be text, not {action!r}.")

@@ -91,8 +91,8 @@ class Games:
         with self._lock:
             if most is not None and self._begun >= most:
                 raise ConfigurationError(
-                    f"The host allows {counted(most, 'new game')}, and no more can be begun; "
-                    "those that were begun can be continued."
+                    f"The host allows {counted(most, 'new game')} and no more: continue one that "
+                    "you have started."
                 )
             self._begun += 1
         try:
@@ -102,7 +102,7 @@ class Games:
                 self._begun -= 1
             if story is not None and isinstance(error, StoryFormatError):
                 name = one_line(story, NAME_CHARACTERS)
-                raise ConfigurationError(f"'{name}' is no story that can be played.") from error
+                raise ConfigurationError(f"'{name}' is not a story that can be played.") from error
             raise
 
     def find(self, guest: Guest, name: str | None, *, to_play: bool = False) -> HostedGame:
@@ -165,8 +165,8 @@ class Games:
             if most and not most.reaches(level):  # it began in another run of the server
                 game.close()
                 raise ConfigurationError(
-                    f"{name} was begun at the level {level}, and the host limits the level to "
-                    f"{most}: call new_game to begin another."
+                    f"{name} was started at the level {level}, and the host limits the level to "
+                    f"{most}: call new_game to start another."
                 )
             by_use = sorted(self._open.values(), key=lambda it: it.used)
             excess = by_use[: max(0, len(by_use) + 1 - MOST_GAMES)]

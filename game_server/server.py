@@ -42,7 +42,9 @@ _EXPLAINED = (
 
 _Game = Annotated[
     str | None,
-    Field(description="The name of a game, as new_game gave it; left out: the one you play."),
+    Field(
+        description="The name that new_game gave the game; by default, the game you are playing."
+    ),
 ]
 
 
@@ -53,9 +55,11 @@ class Answer(BaseModel):
     turn: int = Field(description="How many turns have been played.")
     text: str = Field(description="What the game printed.")
     ended: str | None = Field(description="Why the episode ended; null while it continues.")
-    remark: str | None = Field(description="What the host has not granted; null: nothing.")
+    remark: str | None = Field(
+        description="What the host did not grant of your request; null if it granted all."
+    )
     facts: dict[str, Any] = Field(
-        description="What is known beyond the text, as the level allows; null: not known."
+        description="What is known beyond the text, as the level allows; null for what is unknown."
     )
 
 
@@ -110,7 +114,7 @@ def game_server(games: Games) -> MCPServer[Any]:
         read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
     )
     tools = _Tools(games)
-    begins = f"Begin a new game; returns its first words. {games.offer}"
+    begins = f"Start a new game and return its opening text. {games.offer}"
     server.add_tool(tools.new_game, description=begins, annotations=playing)
     server.add_tool(tools.command, annotations=playing)
     server.add_tool(tools.status, annotations=reading)
@@ -129,7 +133,7 @@ class _Tools:
         ctx: Context,
         story: Annotated[
             str | None,
-            Field(description="One of those that this tool offers, by its name."),
+            Field(description="The name of a story that this tool offers."),
         ] = None,
         seed: Annotated[
             int | None,
@@ -143,9 +147,9 @@ class _Tools:
         level: Annotated[
             ObservationLevel | None,
             Field(
-                description="What is told: text, what the game prints; status, and score, moves "
-                "and room; facts, and what is carried and in view; facts+exits, and the exits. "
-                "Where the host limits it, no more than that is told."
+                description="How much you are told: text is what the game prints; status adds "
+                "score, moves and room; facts adds what is carried and in view; facts+exits adds "
+                "the exits. The host may limit it."
             ),
         ] = None,
     ) -> Annotated[CallToolResult, Answer]:

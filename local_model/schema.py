@@ -77,7 +77,7 @@ class _Bounder:
         if "$ref" in schema:
             reference = str(schema["$ref"])
             if reference in seen:
-                raise SchemaError(f"{reference} contains itself without end")
+                raise SchemaError(f"{reference} refers to itself endlessly")
             seen |= {reference}
             parts.append(self._lookup(reference))
         for part in parts:

@@ -149,7 +149,7 @@ class AttemptManager(Manager):
             yield Section("What worked here", (", ".join(worked[-_COMMANDS_SHOWN:]),), 3)
         vain = {text: attempt for text, attempt in here.items() if _is_vain(attempt)}
         for title, varies in (
-            ("Tried here, with no effect but what the answer says", False),
+            ("Tried here, with no effect but the answer", False),
             ("Tried here, and answered in different ways", True),
         ):
             told = [_told(text, it) for text, it in vain.items() if it.varies is varies]

@@ -194,12 +194,12 @@ def _missing(config: GameConfiguration) -> Iterable[str]:
     elif not (config.action_check_enabled or config.critic_enabled):
         yield "No command is checked before the game gets it."
     elif config.action_check_mode == "advise":
-        yield "No command is refused: what speaks against one is told in the next turn."
+        yield "No command is refused: the next turn tells you what speaks against one."
 
 
 _OF_LINES = {
-    "refuse": "Instead of rule 6: a line of several commands costs the turn, and the game is given "
-    "nothing of it.",
+    "refuse": "Instead of rule 6: a line with several commands costs the turn, and the game is "
+    "given none of them.",
     "allow": "Instead of rule 6: a line may hold several commands, with full stops between them.",
 }
 

@@ -54,7 +54,7 @@ class Critic:
             return self._give_way(problem, response.spent, response.content or "")
         reason = one_line(answer.reason, _REASON_CHARACTERS)
         if not reason and answer.verdict != "accept":
-            reason = "The critic gives no reason."
+            reason = "The critic gave no reason."
         return Verdict(kind=answer.verdict, reason=reason, usage=response.spent)
 
     async def _ask(self, command: str, situation: str) -> LLMResponse:

@@ -119,7 +119,7 @@ class _Review:
         elif claim.id in self.changes:
             self._finder.drop(about, "it was judged twice")
         elif evidence is None:
-            self._finder.drop(about, f"turn {revision.turn} was not looked back at")
+            self._finder.drop(about, f"turn {revision.turn} is not part of this reflection")
         elif not said and (revision.confirmed or claim.basis == "tested"):
             self._finder.drop(about, f"the game did not say that in turn {revision.turn}")
         elif revision.confirmed:
@@ -140,7 +140,7 @@ class _Review:
         if not text:
             self._finder.drop(about, "it says nothing")
         elif evidence is None:
-            self._finder.drop(about, f"turn {proposal.turn} was not looked back at")
+            self._finder.drop(about, f"turn {proposal.turn} is not part of this reflection")
         elif twin is None:
             self._add(text, evidence, tested=tested)
         elif not tested:

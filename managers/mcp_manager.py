@@ -98,7 +98,7 @@ class MCPConfig(BaseModel):
                 raise MCPConfigError(f"There is no MCP server '{name}': {hint}")
             if self.mcpServers[name].disabled:
                 raise MCPConfigError(
-                    f"MCP server '{name}' is to be used, but its file disables it."
+                    f"MCP server '{name}' is disabled: enable it in its file, or do not name it."
                 )
         return {name: self.mcpServers[name].checked() for name in names}
 

@@ -222,9 +222,9 @@ class _Review:
         about = f"wrong memory {revision.id}"
         memory = self._in_force(revision.id)
         if memory is None:
-            return self._finder.drop(about, "there is no such memory in force")
+            return self._finder.drop(about, "there is no such active memory")
         if revision.turn not in self._finder.records:
-            return self._finder.drop(about, f"turn {revision.turn} was not looked back at")
+            return self._finder.drop(about, f"turn {revision.turn} is not part of this reflection")
         reason = one_line(revision.reason, _TEXT_CHARACTERS) or "shown to be wrong"
         self.changes[memory.id] = MemoryChange(
             id=memory.id, status="invalidated", reason=reason, turn=revision.turn
@@ -241,7 +241,7 @@ class _Review:
         if not text:
             return self._finder.drop(about, "it says nothing")
         if record is None or evidence is None:
-            return self._finder.drop(about, f"turn {proposal.turn} was not looked back at")
+            return self._finder.drop(about, f"turn {proposal.turn} is not part of this reflection")
         if record.place is None:
             return self._finder.drop(about, "it is not known where that was")
         memory = Memory(
@@ -264,7 +264,7 @@ class _Review:
             old = self._in_force(given)
             about = f"superseding {given} by '{memory.title}'"
             if old is None:
-                self._finder.drop(about, "there is no such memory in force")
+                self._finder.drop(about, "there is no such active memory")
             elif _is_passing(memory) and not _is_passing(old):
                 # What holds in this episode alone says nothing against what holds in every one.
                 self._finder.drop(
@@ -293,7 +293,7 @@ class _Review:
             self.changes[old.id] = MemoryChange(
                 id=old.id,
                 status="superseded",
-                reason="replaced" if old in named else "the same is known better",
+                reason="replaced" if old in named else "a more certain memory says the same",
                 superseded_by=memory.id,
                 turn=memory.evidence.turn,
             )

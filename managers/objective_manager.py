@@ -112,7 +112,7 @@ class _Review:
         if objective is None or objective.id in self.changes:
             return self._finder.drop(about, "there is no such open objective")
         if revision.turn not in self._finder.records:
-            return self._finder.drop(about, f"turn {revision.turn} was not looked back at")
+            return self._finder.drop(about, f"turn {revision.turn} is not part of this reflection")
         if revision.completed and objective.goal:
             # It would be closed already: the game's facts are above what a model says of them.
             return self._finder.drop(about, "the game's facts do not show that it is achieved")
@@ -128,7 +128,7 @@ class _Review:
         if not text:
             return self._finder.drop(about, "it says nothing")
         if proposal.turn not in self._finder.records:
-            return self._finder.drop(about, f"turn {proposal.turn} was not looked back at")
+            return self._finder.drop(about, f"turn {proposal.turn} is not part of this reflection")
         remaining = [each for each in self._known.open() if each.id not in self.changes]
         twins = (each for each in (*remaining, *self.new) if near_duplicates(each.text, text))
         if twin := next(twins, None):

@@ -134,7 +134,7 @@ class ReflectionManager(Manager):
             ValueError: There is no turn to look back at.
         """
         if not self._pending:
-            raise ValueError("No turn to look back at: ask due() first.")
+            raise ValueError("There are no turns to look back at: call due() first.")
         turns = [*self._pending]
         if self._compact:
             turns = worth_choosing(turns)

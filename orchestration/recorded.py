@@ -196,9 +196,13 @@ class RecordedEngine:
             raise RecordEndsError
         turn = self._turns[number]
         if turn.command != command:
-            raise DivergenceError(f"the game is given {command!r}, and was given {turn.command!r}")
+            raise DivergenceError(
+                f"the command is {command!r}, but was {turn.command!r} when recorded"
+            )
         if turn.ended:
-            raise DivergenceError("the game was begun anew, which such a record cannot repeat")
+            raise DivergenceError(
+                "the game was restarted, which a record of this kind cannot repeat"
+            )
         reply = self._reply(number + 1, turn.response, turn.after, turn.snapshot)
         return replace(reply, ended=turn.over)
 

@@ -88,8 +88,8 @@ def replay(folder: Path, story: str = "") -> Replayed:
     whole = [run for run in runs if run.calls or all(isinstance(it, Hint) for it in run.steps)]
     if not isinstance(start, EpisodeStart) or (len(whole) < len(runs) and start.asks_a_model):
         raise ConfigurationError(
-            f"{folder.name} cannot be replayed: its log does not hold the requests to models. "
-            "It was played, at least in part, before they were recorded."
+            f"{folder.name} cannot be replayed: its log lacks requests to models. It was played, "
+            "at least in part, by a version that did not record them."
         )
     found = Replayed(
         sum(isinstance(step, TurnRecord) for run in runs for step in run.steps),
@@ -122,7 +122,7 @@ def _runs(folder: Path) -> tuple[KnowledgeLoaded, list[Recording]]:
     for number, entry in enumerate(read_in_order(folder), 1):
         event = entry.event
         if isinstance(event, LoggedEvent) and event.event_type == "model_call":
-            raise damaged(folder, number, "what a model was asked cannot be read")
+            raise damaged(folder, number, "a recorded request to a model cannot be read")
         if isinstance(event, KnowledgeLoaded):
             known = event
         elif isinstance(event, EpisodeStart | EpisodeResumed):

@@ -69,5 +69,5 @@ def take_back_notes(folder: Path, turn: int, logger: logging.Logger) -> None:
     try:
         forget_after(str(folder / NOTES_FILE), turn)
     except OSError as error:
-        message = f"Notes of turns after {turn} could not be taken back: {error.strerror}"
+        message = f"Notes from turns after {turn} could not be undone: {error.strerror}"
         log_event(logger, logging.WARNING, message, "notes_failed", error=str(error))

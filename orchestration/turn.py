@@ -71,7 +71,7 @@ class TurnPlayer:
             turn, count = int(wanted[1] or 1), len(self.moments)
             if 1 <= turn <= count and self.moments[turn - 1][1]:
                 return self._taken_back(state, decision, turn, started)
-            why = f"there is no moment before turn {turn} to return to, of the {count} so far."
+            why = f"the game cannot go back to before turn {turn}; turns so far: {count}."
             decision = replace(decision, failure=why)
         failure, of_the_game = decision.failure, False
         if not failure:

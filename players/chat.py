@@ -25,7 +25,7 @@ _LEFT_OUT = "(What came before is left out.)"
 _ROLE = "Agent"
 _MAY_RESTORE = (
     "Before what the game prints stands the number of the turn to come. Answer `restore N` to take "
-    "the game back to what it was before turn N, or `restart` to begin anew; either costs a turn."
+    "the game back to what it was before turn N, or `restart` to start over; either costs a turn."
 )
 
 

@@ -1,4 +1,4 @@
-"""A model that plays a given list of commands, for trying the program out without a provider.
+"""Serve a model that plays a given list of commands, to try the program without a provider.
 
     uv run python scripts/scripted_model.py commands.txt --port 8123
     uv run python main.py --base-url http://127.0.0.1:8123/v1 --story bundled
@@ -142,7 +142,7 @@ def _text(content: object) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
     parser = Parser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("commands", type=Path, help="file with one command a line")
+    parser.add_argument("commands", type=Path, help="file with one command per line")
     parser.add_argument(
         "--port", type=port_number, default=0, help="loopback port (default: a free one)"
     )

@@ -201,7 +201,7 @@ class Reflection(Value):
     dropped: tuple[str, ...] = ()
     """What the model proposed and why it was not taken."""
     failure: str | None = None
-    """Why there was nothing to read, if so."""
+    """Why there was no usable answer, if so."""
     usage: Usage = Usage()
     seconds: float = 0.0
 

@@ -63,7 +63,7 @@ class EpisodeLoop:
         try:
             if running_loop() is not None:
                 raise RuntimeError(
-                    "This thread already runs an event loop, in which a model is asked by "
+                    "This thread is already running an event loop: ask the model with "
                     "`await client.acomplete(...)`."
                 )
             if not self._busy.acquire(blocking=False):

@@ -164,7 +164,7 @@ def _unless_it_raises(action: Callable[[], _Result], logger: logging.Logger) -> 
         return action()
     except Exception as error:  # noqa: BLE001  whatever a tracer raises, the game goes on
         reason = redact(" ".join(str(error).split()))
-        message = f"Nothing is traced here: {type(error).__name__}: {reason}"
+        message = f"This step is not traced: {type(error).__name__}: {reason}"
         log_event(logger, logging.WARNING, message, "tracing_error", error=reason)
         return None
 

@@ -83,8 +83,10 @@ def _of_blorb(file: bytes) -> bytes:
             if kind in (b"ZCOD", b"GLUL"):
                 return data
             name = kind.decode("ascii", "replace")
-            raise StoryFormatError(f"it is a Blorb with a program of another kind ({name!r})")
-    raise StoryFormatError("it is a Blorb without a program: pictures or sounds of some story")
+            raise StoryFormatError(f"it is a Blorb file with another kind of program ({name!r})")
+    raise StoryFormatError(
+        "it is a Blorb file with only a story's pictures or sounds, not the story"
+    )
 
 
 def iff_chunks(file: bytes) -> Iterator[tuple[int, bytes, bytes]]:

@@ -208,7 +208,7 @@ class MachineMemory:
         try:
             return self._dynamic[address]
         except IndexError:
-            raise damaged(f"its objects reach {address:#x}, which cannot change") from None
+            raise damaged(f"its objects reach {address:#x}, where memory cannot change") from None
 
     def _relative(self, number: int, which: int) -> int:
         entry = self.image.entry(number) + self.image.attribute_bytes

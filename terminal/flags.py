@@ -58,7 +58,7 @@ _GAME = """\
 _MIND = """\
 --player NAME       who plays: model (default), or chat, random or first-exit to compare it with
 --model NAME        the model's name at the endpoint
---base-url URL      the model's endpoint (default: by the key that is set; else the small model)
+--base-url URL      the model's endpoint (default: that of the key that is set, or the small model)
 --mcp               offer the model the tools of the configured MCP servers, or none
 --without PART      play without one part of the player's mind; may be repeated: {parts}
 """

@@ -58,12 +58,12 @@ def show(flags: argparse.Namespace) -> int:
     for game in games:
         points = "score unknown" if game.max_score is None else counted(game.max_score, "point")
         path = files.get(game.name)
-        where = path or f"not at hand ({game.file})"
+        where = path or f"missing ({game.file})"
         line = plain(f"{game.name:<{_COLUMN}}{game.title} ({points}): {where}")
         if sys.stdout.isatty():  # in as many lines as it needs; the names keep their column
             room, further = shutil.get_terminal_size().columns, " " * _COLUMN
             line = fill(line, room, subsequent_indent=further, break_on_hyphens=False)
         print(line)
-    print(f"{len(files)} of {counted(len(games), 'game')} at hand.", end=" ")
-    print(f"You can get the files from {' or '.join(addresses())}.")
+    print(f"You have the files of {len(files)} of {counted(len(games), 'game')}.", end=" ")
+    print(f"You can get the others from {' or '.join(addresses())}.")
     return DONE

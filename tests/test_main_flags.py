@@ -125,7 +125,7 @@ def test_a_port_that_is_taken_costs_a_notice_and_not_the_game(
     [
         ("1", 3, ""),
         ("1,3", 3, "start 3 fails as told"),
-        ("1,2,3", 2, "No more episodes will be played: two in a row failed like this."),
+        ("1,2,3", 2, "No more episodes will be played: two in a row failed in the same way."),
     ],
 )
 def test_the_next_episode_is_played_when_it_can_hope_for_its_tool_server(

@@ -162,7 +162,7 @@ class Library:
                     continue
                 below = self.workdir.resolve() / folder.relative_to(self.workdir)
                 if folder.resolve() != below:
-                    kept[episode_id] = "A link leads to it."
+                    kept[episode_id] = "Its folder is reached by a link: delete it there."
                 elif is_being_written(folder / EVENTS_FILE):
                     kept[episode_id] = "It is being played."
                 else:

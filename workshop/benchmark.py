@@ -1,4 +1,4 @@
-"""What a turn, and a run of mcp_ghost(), cost on top of model, game and tools.
+"""Measure what a turn, and a run of mcp_ghost(), cost on top of model, game and tools.
 
     uv run python workshop/benchmark.py [--only game|mind|library|viewer] [--turns 40] [--long 1000]
 
@@ -144,9 +144,9 @@ def main() -> int:
     parser.add_argument(
         "--story", default="bundled", help="another story for the figures of game and mind"
     )
-    parser.add_argument("--seed", type=seed_number, default=12, help="its dice")
+    parser.add_argument("--seed", type=seed_number, default=12, help="seed of its dice")
     parser.add_argument(
-        "--walkthrough", type=Path, default=BUNDLED_WALKTHROUGH, help="its solution, one a line"
+        "--walkthrough", type=Path, default=BUNDLED_WALKTHROUGH, help="its commands, one per line"
     )
     flags = parser.parse_args()
     return program("benchmark.py", lambda _: _print_all(flags))

@@ -1,4 +1,4 @@
-"""Compares the protocol tales-100 with TALES' own code: its random and its walkthrough player.
+"""Compare the protocol tales-100 with TALES' own code: its random and its walkthrough player.
 
     git clone https://github.com/microsoft/tale-suite
     uv venv tales-venv

@@ -182,11 +182,13 @@ def _cell(outcome: Outcome | None) -> str:
 def main() -> int:
     """Play what the flags ask for; 0 if everything passed."""
     parser = Parser(prog="conformance.py", description="Run MCP's conformance suite.")
-    parser.add_argument("--only", metavar="TEXT", help="scenarios with TEXT in the name")
-    parser.add_argument("--server", action="store_true", help="our game server, not our client")
-    parser.add_argument("--revision", action="append", help="of the protocol; default: all")
-    parser.add_argument("--extensions", action="store_true", help="those of extensions too")
-    parser.add_argument("--details", action="store_true", help="what failing scenarios said")
+    parser.add_argument("--only", metavar="TEXT", help="only scenarios with TEXT in the name")
+    parser.add_argument(
+        "--server", action="store_true", help="test the game server, not the client"
+    )
+    parser.add_argument("--revision", action="append", help="one of the protocol (default: all)")
+    parser.add_argument("--extensions", action="store_true", help="run those of extensions, too")
+    parser.add_argument("--details", action="store_true", help="show what failing scenarios said")
     flags = parser.parse_args()
     errors = Errors(wrong_use=(ValueError,))
     return program("conformance.py", lambda _: _play_all(flags), lambda: errors)

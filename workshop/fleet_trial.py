@@ -61,7 +61,11 @@ def main() -> int:
 def _parser() -> Parser:
     it = Parser(prog="fleet_trial.py", description=(__doc__ or "").splitlines()[0])
     it.add_argument(
-        "--episodes", metavar="N", type=whole_number(), default=300, help="of each run (300)"
+        "--episodes",
+        metavar="N",
+        type=whole_number(),
+        default=300,
+        help="episodes of each run (default 300)",
     )
     return it
 

@@ -1,4 +1,4 @@
-"""Runs the fuzz suites for as long as you say: the Hypothesis tests with the marker ``fuzz``.
+"""Run the fuzz suites for as long as you say: the Hypothesis tests with the marker ``fuzz``.
 
     uv run poe fuzz                               # a minute
     uv run poe fuzz --minutes 10
@@ -29,7 +29,7 @@ _AT_LEAST = 300.0
 
 def main() -> int:
     """Run the suites; 0 if nothing was found."""
-    parser = Parser(prog="fuzz.py", description="Runs the fuzz suites for a time.", epilog=__doc__)
+    parser = Parser(prog="fuzz.py", description="Run the fuzz suites for a time.", epilog=__doc__)
     parser.add_argument("--minutes", type=_minutes, default=1.0, metavar="N", help="default: 1")
     parser.add_argument("--only", metavar="TEXT", help="suites with TEXT in the name")
     parser.add_argument("--workers", metavar="N", default="auto", help="default: one for each core")

@@ -87,8 +87,10 @@ def table(outcomes: dict[Case, Outcome]) -> Table:
 def main() -> int:
     """Play what the flags ask for; 0 if everything that could be tried passed."""
     parser = Parser(prog="real_servers.py", description="Play with other people's MCP servers.")
-    parser.add_argument("--only", metavar="TEXT", help="rows that begin with TEXT")
-    parser.add_argument("--details", action="store_true", help="what was wrong with failing rows")
+    parser.add_argument("--only", metavar="TEXT", help="only rows that begin with TEXT")
+    parser.add_argument(
+        "--details", action="store_true", help="show what was wrong with failing rows"
+    )
     flags = parser.parse_args()
     errors = Errors(wrong_use=(ValueError,))
     return program("real_servers.py", lambda _: _play_all(flags), lambda: errors)

@@ -1,4 +1,4 @@
-"""What the player is told in turn 50, part by part with its cost, for docs/player.md.
+"""Show what the player is told in turn 50, part by part with its cost, for docs/player.md.
 
     uv run python workshop/show_prompts.py --write
 
@@ -144,7 +144,7 @@ def _text(content: object) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
     parser = Parser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true", help=f"put it into docs/{PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write it into docs/{PAGE.name}")
     flags = parser.parse_args(arguments)
     return program("show_prompts.py", lambda _: _show(flags))
 

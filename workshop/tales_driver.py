@@ -1,4 +1,4 @@
-"""Runs in the Python of TALES: plays with TALES' own loop, and prints what it wrote of each step.
+"""Play with TALES' own loop, in the Python of TALES, and print what it wrote of each step.
 
 TALES' loop imports what it needs for models and for reports; what is missing of that is replaced by
 nothing, because the players that are compared ask no model.

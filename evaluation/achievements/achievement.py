@@ -128,7 +128,7 @@ def _parsed(line: str, before: Mapping[str, Achievement]) -> tuple[str, str, str
     if name in before:
         raise ValueError(f"there are two achievements '{name}'")
     if not (name and what):
-        raise ValueError("it is not NAME, a tab, and what the game prints or a fact")
+        raise ValueError("expected NAME, a tab, and a fact or what the game prints")
     known = _FACT.fullmatch(what)
     if not known:
         return name, "", normalised(what)
@@ -139,5 +139,5 @@ def _parsed(line: str, before: Mapping[str, Achievement]) -> tuple[str, str, str
     if (fact == "score") != (compared == ">="):
         raise ValueError(f"write {fact}{'>=' if fact == 'score' else '='}{value or '...'}")
     if not value or (fact == "score" and not re.fullmatch(r"-?\d+", value)):
-        raise ValueError(f"'{value}' is not what {fact} can be")
+        raise ValueError(f"'{value}' is not a value of {fact}")
     return name, fact, value.casefold()

@@ -19,8 +19,8 @@ much their scores differ, paired by variant, seed and episode. Plays nothing.
 """
 _EPILOG = """\
 exit code: 0 compared; 1 the comparison could not be written; 2 wrong usage,
-  no evaluation in a folder, or evaluations that cannot be compared: of other
-  stories, numbers of turns or protocols
+  no evaluation in a folder, or evaluations with different stories, numbers of
+  turns or protocols
 """
 _FLAGS = """\
 --turns N           compare the scores after N turns (default: the last turn)

@@ -233,9 +233,9 @@ def parser() -> Parser:
         "--format",
         choices=list(_FORMATS),
         default="csv",
-        help="csv (default) or parquet (an extra)",
+        help="csv (default), or parquet, which needs the extra parquet",
     )
-    it.add_argument("--to", metavar="DIR", type=Path, help="where the tables go (default: there)")
+    it.add_argument("--to", metavar="DIR", type=Path, help="where the tables go (default: DIR)")
     return it
 
 

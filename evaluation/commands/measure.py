@@ -31,7 +31,7 @@ def parser() -> Parser:
         "--achievements",
         metavar="FILE",
         type=Path,
-        help="which (default: those beside the story, or those that come with the program)",
+        help="file of achievements (default: the one beside the story, or the program's own)",
     )
     add_trust(it)
     return it

@@ -23,15 +23,15 @@ from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
 
 _DESCRIPTION = """\
-Join evaluations that were played under the same rules, with other seeds,
-variants or episodes, by copying their episodes into one. The result can be
-continued, exported and compared like any other. Plays nothing. If it is
-interrupted, run it again.
+Join evaluations that were played under the same rules, but with different
+seeds, variants or episodes, by copying their episodes into one. The result
+can be continued, exported and compared like any other. Plays nothing. If it
+is interrupted, run it again.
 """
 _EPILOG = """\
 exit code: 0 merged; 1 something could not be written (run again to continue);
-  2 wrong usage, no evaluation in a folder, other rules, or two different logs
-  of one episode
+  2 wrong usage, no evaluation in a folder, different rules, or two different
+  logs of one episode
 """
 
 
@@ -124,7 +124,7 @@ def _refuse_other_shards(
     for number, in_them in folders.items():
         if len(in_them) > 1:
             raise ConfigurationError(
-                f"The shard {number}/{count} is there more than once, in {' and '.join(in_them)}: "
+                f"The shard {number}/{count} appears more than once, in {' and '.join(in_them)}: "
                 "name one of them."
             )
     whole = [folder for folder in parts if folder not in shard_of]

@@ -48,7 +48,7 @@ from terminal.flags import episode_at_turn
 from terminal.resume import find_episode
 
 _DESCRIPTION = (
-    "Measure what the player, and each part of it, is worth, by playing a matrix of episodes."
+    "Measure how much the player, and each of its parts, is worth by playing a matrix of episodes."
 )
 _EPILOG = """\
 exit code: 0 every episode was played to its end; 1 some were not (run again
@@ -70,7 +70,7 @@ _PLAYED = """\
 --protocol NAME|PATH  play by a file that pins every setting: {protocols}, or yours
 --story NAME|PATH  zork1, bundled, a game that `main.py games` lists, or a story file
 --suite NAME|PATH  many games instead: {suites}, a suite's file, or a folder of story files
---at-hand          play the games of the suite whose files are at hand, without the others
+--at-hand          play only those games of the suite whose files are on this machine
 --shard I/N        play the I-th of N parts of the games and seeds; `merge` joins the parts
 --seeds N,N,...    seeds of the game's dice (default 1,2,3,4,5)
 --episodes N       episodes of each variant and seed (default 1)
@@ -80,10 +80,10 @@ _PLAYED = """\
 """
 _PLAYER = f"""\
 --player NAME      who plays; may be repeated: {", ".join(PLAYERS)} (default model), mcp:COMMAND
---walkthrough PATH  commands of walkthrough, one per line; for a suite, a folder of files GAME.txt
---hints PATH       tell models this text beforehand; for a suite, a folder of files GAME.txt
+--walkthrough PATH  commands for walkthrough, one per line; for a suite, a folder of GAME.txt files
+--hints PATH       text that models get beforehand; for a suite, a folder of GAME.txt files
 --model NAME       the model's name at the endpoint
---base-url URL     the model's endpoint (default: by the key that is set; else the small model)
+--base-url URL     the model's endpoint (default: that of the key that is set, or the small model)
 --mcp              offer MCP tools
 --without PART     also play without this part; may be repeated: {", ".join(CHOICES)}
 --each             also play without each part, without any, with the critic, with other tools

@@ -43,7 +43,7 @@ class ParentChannel:
             self._file.flush()
             answer = self._file.readline()
         if not answer:
-            raise ConnectionError("Whoever started this episode is gone.")
+            raise ConnectionError("The process that started this episode is gone.")
         allowed: float | None = json.loads(answer)
         return allowed
 

@@ -46,7 +46,7 @@ def put(piece: Piece, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with os.fdopen(open_regular(path, os.O_RDWR | os.O_CREAT), "r+b") as file:
         if file.seek(0, 2) < piece.offset:
-            raise ValueError(f"{path} lacks what comes before byte {piece.offset}.")
+            raise ValueError(f"{path} is missing what comes before byte {piece.offset}.")
         file.seek(piece.offset)
         file.write(piece.data)
         file.truncate()

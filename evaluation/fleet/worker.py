@@ -63,7 +63,7 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
 
         def answer(what: str, number: float) -> float | None:
             if what == KEPT and not ship():
-                raise ConnectionError("another process is playing it by now")
+                raise ConnectionError("another process is already playing it")
             wait: float | None = 0.0 if what == KEPT else ask("answer", what, number)
             if wait is None:
                 refused.set()

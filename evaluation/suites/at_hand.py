@@ -37,7 +37,7 @@ def stories_of(suite: Suite, *, at_hand: bool) -> dict[str, StoryInfo]:
         )
     if missing:
         names = ", ".join(line.partition(":")[0] for line in missing)
-        print(f"Left out, because they are not at hand: {names}", file=sys.stderr)
+        print(f"Left out, because their files are missing: {names}", file=sys.stderr)
     return found
 
 

@@ -102,7 +102,7 @@ def _unpacked(data: bytes) -> _State:
             _refuse_files(state.library)
             above(state.library, (), None)
         if not (_PLAIN_NAME.fullmatch(state.name) if state.library else not state.turn):
-            raise ValueError("it holds no state, or one with a strange name")  # noqa: TRY301
+            raise ValueError("its state is missing or has an invalid name")  # noqa: TRY301
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, EngineError) as error:
         raise SnapshotError(f"the snapshot is damaged: {error!r}") from error
     return state
@@ -134,7 +134,7 @@ class GlkEngine:
         """Give the story a line or a key."""
         before = self._state(state)
         if before.waits_for is None:
-            raise EngineError("the story waits for nothing")
+            raise EngineError("the story is not waiting for input")
         if before.waits_for == "line":
             command = command if before.longest else ""  # some tests read nothing
             if len(command) > before.longest:
@@ -143,7 +143,9 @@ class GlkEngine:
                 )
             for character in command:
                 if not (self._image.takes(character) if self._image else character.isprintable()):
-                    raise InvalidCommandError(f"the story does not know the letter {character!r}")
+                    raise InvalidCommandError(
+                        f"the story does not accept the character {character!r}"
+                    )
         event = input_event(before.generation, before.window, before.waits_for, command)
         return self._reply(before, event, command)
 
@@ -180,7 +182,7 @@ class GlkEngine:
                 break
             event = no_file_event(state.generation)
         if not update.ended and state.waits_for is None:
-            raise EngineError("the story waits for nothing that it can be given")
+            raise EngineError("the story is waiting for neither a line nor a key")
         packed = state.packed()
         self._latest = packed, state
         reply = self._shown(state, packed, text, before.above, ended=update.ended)
@@ -236,7 +238,7 @@ class GlkEngine:
         try:
             library = json.loads(files[f"{name}.json"])
             if not saved or library["generation"] != update.generation:
-                raise EngineError("the interpreter left a state of another turn")
+                raise EngineError("the interpreter saved the state of another turn")
             _refuse_files(library)
             for window in library["windows"]:
                 if "buf_chars" in window:  # all that was printed, and is on no screen here
@@ -246,7 +248,7 @@ class GlkEngine:
                 saved, tags = restorable(saved), _renumber(library)
             shown = above(library, before.above.status, update.waits_for)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise EngineError(f"the interpreter left no state ({error!r})") from error
+            raise EngineError(f"the interpreter did not save a usable state ({error!r})") from error
         return _State(
             before.seed,
             before.turn + 1,

@@ -55,7 +55,7 @@ class GymEngine:
                 "registers it, write gym:MODULE:ID"
             ) from error
         except Exception as error:  # somebody else's code
-            raise StoryFormatError(f"gym:{wanted} cannot be made: {_named(error)}") from error
+            raise StoryFormatError(f"gym:{wanted} cannot be created: {_named(error)}") from error
         self._given = sha256()
         """The commands so far: of an unknown world, it is not known that it is as it was."""
 

@@ -190,7 +190,7 @@ class Interpreter:
             why = f"{reaper.exit_reason(code)}; a story may use {MEMORY_BYTES >> 20} MiB of memory"
             if -code == signal.SIGXCPU:
                 why = "it used up its processor time"
-            raise EngineError(f"the interpreter ended by itself ({why})")
+            raise EngineError(f"the interpreter stopped unexpectedly ({why})")
         return output
 
     def _not_started(self, why: str) -> EngineUnavailableError:
@@ -219,7 +219,7 @@ def read_pipe(pipe: IO[bytes], seconds: float, most: int, *, one_line: bool = Fa
         selector.register(pipe, selectors.EVENT_READ)
         while not (one_line and output.endswith(b"\n")):
             if not selector.select(max(0.0, deadline - time.monotonic())):
-                raise EngineError(f"the story gave no answer within {seconds:g} seconds")
+                raise EngineError(f"the story did not answer within {seconds:g} seconds")
             if not (chunk := os.read(pipe.fileno(), _CHUNK)):
                 break
             output += chunk

@@ -111,7 +111,7 @@ class JerichoEngine:
         try:
             head = json.loads(text)
             if not isinstance(head["seed"], int) or len(data) < size:
-                raise ValueError("it is not whole")  # noqa: TRY301
+                raise ValueError("it is incomplete")  # noqa: TRY301
             return head, self._image.difference(data[:size]), data[size:]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SnapshotError(f"jericho cannot use this snapshot: {error!r}") from error
@@ -182,7 +182,7 @@ class _Process:
             self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - _CHUNK))
             lines = self._complaints.read().decode(errors="replace").rstrip().splitlines()
             said = f": {one_line(lines[-1], _SHOWN_CHARACTERS)}" if lines else ""
-            raise EngineError(f"the engine ended by itself ({reaper.exit_reason(code)}{said})")
+            raise EngineError(f"the engine stopped unexpectedly ({reaper.exit_reason(code)}{said})")
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError as error:

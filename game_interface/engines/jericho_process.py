@@ -86,12 +86,12 @@ class _Story:
         words = memoryview(stack).cast("H")
         is_inside = 0 <= pc < self._size and 0 <= sp <= fp <= len(words) and 0 <= opcode < 256
         if not is_inside or not 0 <= frames <= len(words) // 4:
-            raise ValueError("its place in the story is outside of it")
+            raise ValueError("its position is outside the story or its stack")
         for _ in range(frames):
             if fp + 3 >= len(words) or not fp < words[fp + 1] + 1 <= len(words):
-                raise ValueError("its calls lead out of the stack")
+                raise ValueError("its calls point outside the stack")
             if words[fp + 3] << 9 | words[fp + 2] >= self._size:
-                raise ValueError("its calls lead out of the story")
+                raise ValueError("its calls point outside the story")
             fp = words[fp + 1] + 1
 
     def _moment(self, text: str) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def understood(output: bytes, rocks: Mapping[int, int]) -> Update:
     try:
         document = json.loads(output.decode(errors="replace"))
         if document["type"] != "update":
-            raise EngineError(f"the interpreter refuses: {document['message']}")
+            raise EngineError(f"the interpreter reported an error: {document['message']}")
         return _read(document, dict(rocks))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise EngineError(f"the interpreter's answer cannot be read ({error!r})") from error

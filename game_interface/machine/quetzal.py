@@ -20,15 +20,15 @@ def dynamic_memory(saved: bytes, image: StoryImage) -> bytes:
     """
     chunks, size = dict(_chunks(saved)), image.dynamic_size
     if b"Stks" not in chunks or b"IFhd" not in chunks:
-        raise EngineError("the state that the interpreter left is not whole")
+        raise EngineError("the state that the interpreter saved is incomplete")
     if (plain := chunks.get(b"UMem")) is not None and len(plain) == size:
         return plain
     if (packed := chunks.get(b"CMem")) is None:
-        raise EngineError("the state that the interpreter left has no memory")
+        raise EngineError("the state that the interpreter saved contains no memory")
     # A zero and a number n stand for n + 1 zeros; whatever else for itself.
     difference = _ZEROS.sub(lambda it: bytes(it[1][0] + 1), packed[: 2 * size + 1])
     if len(difference) > size:
-        raise EngineError("the state that the interpreter left is of another story")
+        raise EngineError("the state that the interpreter saved is from another story")
     return image.difference(difference.ljust(size, b"\0"))
 
 

@@ -11,10 +11,10 @@ TOKEN_BUDGET = 6000
 _LAST_COMMANDS = 8
 """Of those that led to points, where there is no room for all."""
 _OF_THE_BEST = (
-    "The best of them, line by line: the turn, the place, what it brought, and every command since "
-    "the line before, the last of them given in that place."
+    "The best episode, one line per score: the turn, the place, what it brought, and all commands "
+    "since the line before, of which the last was given there."
 )
-_ELSEWHERE = "What else scored or killed, without the way there:"
+_ELSEWHERE = "What else scored or killed, without the commands that led there:"
 
 
 class Ledger(Manager):

@@ -98,7 +98,7 @@ def check(built: dict[Path, bytes]) -> str | None:
     for path, content in built.items():
         if not path.is_file() or path.read_bytes() != content:
             hint = other_versions() or "run scripts/story/build_story.py and commit the result"
-            return f"{path.name} is not what {SOURCE.name} gives; {hint}"
+            return f"{path.name} does not match what {SOURCE.name} compiles to; {hint}"
     return None
 
 

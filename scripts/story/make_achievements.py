@@ -42,10 +42,10 @@ from session.record.schema import EpisodeStart
 
 _PROGRAM = "make_achievements.py"
 _FLAGS = """\
---walkthrough FILE   commands that solve the story, one a line
+--walkthrough FILE   commands that solve the story, one per line
 --jericho            take the walkthrough that Jericho has for this file, and its engine
 --seed N             the game's dice (default: that of Jericho, or 1)
---most N             at most so many achievements (default: %(default)s)
+--most N             at most N achievements (default: %(default)s)
 --out FILE           where they go (default: beside the story)
 """
 _RANDOM_SEEDS = (1, 2, 3)
@@ -171,8 +171,8 @@ def make(
     achievements = chosen(found, set(by_chance), most)
     if len(achievements) < _FEWEST:
         raise ConfigurationError(
-            f"The walkthrough of {story} achieves only {len(achievements)} things that no random "
-            f"player does; {_FEWEST} are the fewest that tell anything."
+            f"The walkthrough of {story} earns only {len(achievements)} achievements that random "
+            f"players do not; at least {_FEWEST} are needed."
         )
     for folder in played(story, "walkthrough", seed, len(commands), **walk):
         missed = [it.name for it in achievements if it.name not in earned(folder, achievements)]

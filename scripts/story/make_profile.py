@@ -197,8 +197,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("story", type=Path, help="the compiled story file")
     parser.add_argument("debug_info", type=Path, help="gameinfo.dbg of the same build")
     parser.add_argument("-o", "--output", type=Path, help="default: next to the story file")
-    parser.add_argument("--state-global", action="append", default=[], metavar="NAME")
-    parser.add_argument("--wanderer", action="append", default=[], metavar="OBJECT")
+    about = "a global that holds the state of a puzzle; may be repeated"
+    parser.add_argument("--state-global", action="append", default=[], metavar="NAME", help=about)
+    about = "a creature that wanders about by itself; may be repeated"
+    parser.add_argument("--wanderer", action="append", default=[], metavar="OBJECT", help=about)
     options = parser.parse_args(arguments)
     errors = Errors(wrong_use=(OSError, StoryFormatError))
     return program("make_profile.py", lambda _: _write(options), lambda: errors)

@@ -57,8 +57,8 @@ class Notebook:
             raise RefusedCall(f"Nothing to remove: {self._unknown(title)}")
         if text and not before and len(self._notes) >= MOST_NOTES:
             raise RefusedCall(
-                f"Not kept: there are {MOST_NOTES} notes already, which is as many as there may "
-                "be. Remove one by writing an empty text under its title, or add to one."
+                f"Not kept: there are already {MOST_NOTES} notes, and no more are allowed. Remove "
+                "one by writing an empty text under its title, or add to one."
             )
         change = {
             "id": os.urandom(8).hex(),

@@ -54,7 +54,7 @@ TOOLS = [
     _tool(
         "read",
         "Read notes",
-        "Read the note with this title; without a title, all titles and how each note begins. "
+        "Read the note with this title; without a title, list all titles and how each note begins. "
         "A note says what you believed when you wrote it.",
         {"title": "The title of the note."},
         optional="title",
@@ -62,8 +62,7 @@ TOOLS = [
     _tool(
         "search",
         "Search notes",
-        "Read the notes that have words of the query in their title or text, those with the most "
-        "of them first.",
+        "Read the notes whose title or text contains words of the query, best matches first.",
         {"query": "Words to look for."},
     ),
 ]
@@ -78,7 +77,9 @@ def serve(environment: Mapping[str, str]) -> int:
         return _serve(path, environment.get(STORY_FILE))
     from tempfile import TemporaryDirectory  # which games need not wait for
 
-    print(f"notes: {FILE} names no file: what is noted is kept until the end.", file=sys.stderr)
+    print(
+        f"notes: {FILE} is not set: notes are kept only until this server stops.", file=sys.stderr
+    )
     with TemporaryDirectory(prefix="notes-") as folder:
         return _serve(f"{folder}/notes.jsonl", None)
 

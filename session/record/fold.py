@@ -35,7 +35,7 @@ class EpisodeFold:
         self.usage = Usage()
         self.turn_seconds = self.reflection_seconds = 0.0
         self.restarts = 0
-        """How often the game was begun anew."""
+        """How often the game was restarted."""
         self.engine_refused = 0
         """Commands that the engine could not carry out."""
         self.deaths: int | None = 0
@@ -68,7 +68,7 @@ class EpisodeFold:
 
     @property
     def score_line(self) -> str:
-        """Such as ``10/350``."""
+        """The score and its maximum, such as ``10/350``."""
         score = shown(self.score)
         return f"{score}/{self.max_score}" if self.max_score else score
 

@@ -86,7 +86,7 @@ class SavedEpisode:
     def start(self) -> EpisodeStart:
         """How it began."""
         if self.fold.start is None:
-            raise ValueError("The episode has not begun: ask began first.")
+            raise ValueError("The episode has not begun: check `began` first.")
         return self.fold.start
 
     @property

@@ -30,10 +30,10 @@ _HEADINGS = {  # whole in a terminal of 40 columns
     EndReason.MAX_TURNS: ("Turn limit reached ({turns:,})", "bold"),
     EndReason.LLM_UNAVAILABLE: ("The model gave no usable answer", "bold red"),
     EndReason.ENGINE_FAILED: ("The game failed", "bold red"),
-    EndReason.ENGINE_REFUSED: ("The game failed at three commands", "bold red"),
+    EndReason.ENGINE_REFUSED: ("Three commands in a row failed", "bold red"),
     EndReason.ABORTED: ("The episode was stopped", "bold yellow"),
     EndReason.LEFT: ("The player has left", "bold"),
-    EndReason.BUDGET: ("Budget used up: raise it to go on", "bold yellow"),
+    EndReason.BUDGET: ("Budget spent: raise it to continue", "bold yellow"),
 }
 
 
@@ -168,8 +168,8 @@ def next_steps(fold: EpisodeFold, folder: Path, to_resume: str = "") -> Iterator
         yield NextStep("Play on", f"{resume}{_further(fold)} --watch")
     if fold.turns > 1:
         fork = [*_MAIN, "--fork", f"{place}@{fold.turns - 1}", "--watch"]
-        yield NextStep("Go on from an earlier turn", shlex.join(fork))
-    yield NextStep("Look at it again", to_view(folder))
+        yield NextStep("Continue from an earlier turn", shlex.join(fork))
+    yield NextStep("View it again", to_view(folder))
     export = [*_VIEWER, "export", "site", folder.name, *_workdir(folder)]
     yield NextStep("Export it for any web host", shlex.join(export))
     yield NextStep("Play another game", shlex.join([*_MAIN, "--watch"]))

@@ -74,14 +74,14 @@ def test_an_achievement_is_earned_by_words_or_by_facts(
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("no tab", "it is not NAME, a tab, and what the game prints or a fact"),
+        ("no tab", "expected NAME, a tab, and a fact or what the game prints"),
         (
             "hat\twears=hat",
             "no fact 'wears' (choose from room, carrying, score, sentence)",
         ),
         ("hat\tcarying=hat", "did you mean 'carrying'?"),
         ("ten\tscore=10", "write score>=10"),
-        ("ten\tscore>=many", "'many' is not what score can be"),
+        ("ten\tscore>=many", "'many' is not a value of score"),
         ("there\troom>=Cellar", "write room=Cellar"),
         ("first\tOpened", "there are two achievements 'first'"),
     ],

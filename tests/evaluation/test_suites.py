@@ -67,7 +67,7 @@ def test_a_suite_is_one_table_however_it_was_divided(
     ), said
     shutil.copytree("part-1", "copied")
     assert main(["merge", "merged", "part-1", "copied", "part-2", "part-3"]) == 2
-    assert "The shard 1/3 is there more than once, in part-1 and copied" in capsys.readouterr().err
+    assert "The shard 1/3 appears more than once, in part-1 and copied" in capsys.readouterr().err
     assert main(["merge", "merged", "part-1", "part-2", "part-3"]) == 0
     assert tables(Path("merged")) == tables(Path("whole"))
     results = json.loads(Path("whole/results.json").read_text())

@@ -93,7 +93,7 @@ def test_a_story_with_broken_code_cannot_start(tmp_path: Path) -> None:
 def test_a_letter_that_no_story_has_is_refused_and_nothing_happens(engine: EngineName) -> None:
     with started(engine=engine) as game:
         before = game.facts()
-        with pytest.raises(InvalidCommandError, match=r"cannot take|does not know"):
+        with pytest.raises(InvalidCommandError, match=r"cannot take|does not accept"):
             game.step("take ¶")
 
         assert game.facts() == before
@@ -145,6 +145,6 @@ def test_a_state_that_leads_out_of_the_interpreters_memory_never_reaches_it(
     head = json.loads(text)
     stack = changed.get("stack", data[-2048:])
     head["rest"] |= {name: it for name, it in changed.items() if name != "stack"}
-    with pytest.raises(EngineError, match=r"out of the|outside of it"):
+    with pytest.raises(EngineError, match="outside the st"):
         jericho.step(json.dumps(head).encode() + b"\n" + data[:-2048] + stack, "look")
     assert "Landing Stage" in jericho.step(state, "look").text

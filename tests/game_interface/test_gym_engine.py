@@ -107,7 +107,7 @@ def test_errors_say_what_to_do() -> None:
     game.close()
     with pytest.raises(StoryNotFoundError, match="there is no environment 'Nowhere-v9'"):
         opened("gym:Nowhere-v9")
-    with pytest.raises(StoryFormatError, match="Broken-v0 cannot be made: KeyError: 'lamp'"):
+    with pytest.raises(StoryFormatError, match="Broken-v0 cannot be created: KeyError: 'lamp'"):
         opened(BROKEN)
 
 

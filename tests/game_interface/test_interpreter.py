@@ -112,7 +112,7 @@ def test_a_story_that_prints_without_end_is_stopped_by_the_limit_of_memory(
     path = written(tmp_path, PRINTING)
     with open_game(path, turn_timeout_seconds=FOREVER) as game:
         game.start()
-        with pytest.raises(EngineError, match=r"ended by itself \(SIG.*60 MiB of memory"):
+        with pytest.raises(EngineError, match=r"stopped unexpectedly \(SIG.*60 MiB of memory"):
             game.step("wave")
 
 

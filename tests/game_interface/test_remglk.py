@@ -117,7 +117,7 @@ def test_commands_and_keys_are_given_in_the_protocols_words(
         (b"", "cannot be read"),
         (b"\xff\xff", "cannot be read"),
         (b"[]", "cannot be read"),
-        (b'{"type": "error", "message": "no"}', "refuses: no"),
+        (b'{"type": "error", "message": "no"}', "an error: no"),
         (b'{"type": "update"}', "cannot be read"),
         (b'{"type": "update", "gen": 1, "windows": [1]}', "cannot be read"),
         (b'{"type": "update", "gen": 1, "content": [{"id": 1, "text": 5}]}', "cannot be read"),

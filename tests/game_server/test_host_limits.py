@@ -114,7 +114,7 @@ async def test_a_game_that_did_not_begin_and_one_that_goes_on_do_not_count(tmp_p
         assert (await call("command", text="north", game=name)).values["turn"] == 1
         refused = await call("new_game")
         assert refused.is_error
-        assert "The host allows 1 new game, and no more can be begun" in refused.text
+        assert "The host allows 1 new game and no more: continue one" in refused.text
     games.close()
 
 
@@ -129,7 +129,7 @@ async def test_an_earlier_game_in_which_more_was_told_is_not_continued(tmp_path:
         for tool, more in (("command", {"text": "look"}), ("status", {}), ("history", {})):
             refused = await call(tool, game=name, **more)
             assert refused.is_error
-            assert "begun at the level facts" in refused.text
+            assert "started at the level facts" in refused.text
     games.close()
     assert Path(before.config.workdir, "episodes", name, "events.jsonl").read_bytes() == log
 
@@ -178,7 +178,7 @@ async def test_a_file_in_a_folder_of_the_host_is_played_by_its_name(tmp_path: Pa
             assert (await call("new_game", story=name)).text.startswith("Hall")
         refused = await call("new_game", story="notes.txt")
     games.close()
-    assert refused.text.endswith("'notes.txt' is no story that can be played.")
+    assert refused.text.endswith("'notes.txt' is not a story that can be played.")
 
 
 async def test_the_story_of_the_host_is_known_by_its_files_name_and_its_folder_to_nobody(

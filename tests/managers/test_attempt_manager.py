@@ -14,7 +14,7 @@ from tests.support.records import observation, record
 from tests.support.work import steps
 
 NO_WAY = "You can't go\nthat way."
-VAIN = "Tried here, with no effect but what the answer says"
+VAIN = "Tried here, with no effect but the answer"
 VARIES = "Tried here, and answered in different ways"
 WORKED, LOOP = "What worked here", "Going in circles"
 VERBS = "Verbs that had an effect in this game so far, by example"

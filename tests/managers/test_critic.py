@@ -106,7 +106,7 @@ def failures(caplog: pytest.LogCaptureFixture) -> list[Any]:
 
 def test_a_refusal_without_a_reason_still_has_words_for_the_model(facts: Facts) -> None:
     with ModelServer([answer("refuse", " ")]) as server:
-        assert judged(server, facts).reason == "The critic gives no reason."
+        assert judged(server, facts).reason == "The critic gave no reason."
 
 
 def test_what_another_check_refuses_costs_no_call(facts: Facts) -> None:

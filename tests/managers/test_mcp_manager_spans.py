@@ -131,4 +131,4 @@ def test_a_tracer_that_raises_is_a_warning_in_the_log(
 
     manager = manager_for(tmp_path, langfuse=Broken())
     assert asyncio.run(turn(manager, text="x")).content == "x"
-    assert messages_in(caplog) == ["Nothing is traced here: OSError: no disk"]
+    assert messages_in(caplog) == ["This step is not traced: OSError: no disk"]

@@ -352,7 +352,7 @@ def test_any_first_connection_that_fails_stops_the_turn(journal: Journal, tmp_pa
     [
         (("thinkin",), "There is no MCP server 'thinkin': did you mean 'thinking'?"),
         (("xyz",), "There is no MCP server 'xyz': known servers: thinking, off."),
-        (("off",), "MCP server 'off' is to be used, but its file disables it."),
+        (("off",), "MCP server 'off' is disabled: enable it in its file, or do not name it."),
     ],
 )
 def test_a_server_that_cannot_be_chosen_is_named(

@@ -41,7 +41,7 @@ def test_a_memory_that_cites_no_turn_of_the_grounds_is_dropped_with_the_reason()
     reflection = reconciled(begun(), proposal(99, "Made up."), proposal(3, " \n "))
     assert reflection.memories == ()
     assert reflection.dropped == (
-        "memory 'A note': turn 99 was not looked back at",
+        "memory 'A note': turn 99 is not part of this reflection",
         "memory 'A note': it says nothing",
     )
 
@@ -93,8 +93,8 @@ def test_a_memory_is_invalidated_without_a_new_one() -> None:
         MemoryChange(id="aaaaaa-m1", status="invalidated", reason="It opened.", turn=3),
     )
     assert reflection.dropped == (
-        "wrong memory aaaaaa-m1: turn 99 was not looked back at",
-        "wrong memory m7: there is no such memory in force",
+        "wrong memory aaaaaa-m1: turn 99 is not part of this reflection",
+        "wrong memory m7: there is no such active memory",
     )
     memories.learn(reflection)
     (memory,) = memories.all()
@@ -115,9 +115,7 @@ def test_ids_are_given_in_full_or_without_the_prefix_of_this_episode_and_never_b
         assert [change.id for change in reflection.memory_changes] == [replaced]
     reflection = reconciled(memories, proposal(3, "A new thing.", supersedes=["Hatch"]))
     assert (len(reflection.memories), reflection.memory_changes) == (1, ())
-    assert reflection.dropped == (
-        "superseding Hatch by 'A note': there is no such memory in force",
-    )
+    assert reflection.dropped == ("superseding Hatch by 'A note': there is no such active memory",)
 
 
 def test_what_is_ephemeral_replaces_what_is_ephemeral_and_nothing_else() -> None:

@@ -97,7 +97,7 @@ def test_a_proposal_needs_words_and_a_turn_that_was_looked_back_at() -> None:
     assert reflection.objectives == ()
     assert reflection.dropped == (
         "objective '': it says nothing",
-        "objective 'Cross the river': turn 99 was not looked back at",
+        "objective 'Cross the river': turn 99 is not part of this reflection",
     )
 
 
@@ -254,7 +254,7 @@ def test_looking_back_ends_objectives_with_a_turn_and_a_reason() -> None:
     unseen = reconciled(
         begun(RECORDS[0], declared(2, "X")), ends=(ended("o1", completed=True, turn=9),)
     )
-    assert unseen.dropped == ("ended objective o1: turn 9 was not looked back at",)
+    assert unseen.dropped == ("ended objective o1: turn 9 is not part of this reflection",)
 
 
 def test_the_games_facts_are_above_the_word_that_something_is_achieved() -> None:

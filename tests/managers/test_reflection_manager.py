@@ -148,7 +148,7 @@ def test_nobody_looks_back_when_nobody_wants_what_it_yields(settings: dict[str, 
 
 
 def test_reflecting_without_turns_is_an_error() -> None:
-    with looking_back() as (manager, _), pytest.raises(ValueError, match="No turn"):
+    with looking_back() as (manager, _), pytest.raises(ValueError, match="no turns to look back"):
         manager.reflect()
 
 

@@ -194,7 +194,7 @@ def test_a_command_at_which_the_game_hangs_is_undone_told_and_counted(tmp_path: 
     assert EndReason.ENGINE_REFUSED.is_finished
     assert [turn.engine_refused is None for turn in episode.turns] == [True, False, False, False]
     _, refused, again, _ = episode.turns
-    assert "gave no answer within 0.5 seconds" in (refused.engine_refused or "")
+    assert "did not answer within 0.5 seconds" in (refused.engine_refused or "")
     assert refused.after == again.after
     assert refused.snapshot == again.snapshot
     assert "could not carry this out" in str(episode.requests[2].body)

@@ -250,7 +250,7 @@ def test_another_command_another_fact_or_another_reply_is_named(
 @pytest.mark.parametrize(
     ("event_type", "written", "what"),
     [
-        ("model_call", '"parts": ["', "what a model was asked cannot be read"),
+        ("model_call", '"parts": ["', "a recorded request to a model cannot be read"),
         ("episode_start", "", "the episode has not begun"),
         ("turn", "", "turn 1 is missing"),
     ],
@@ -284,7 +284,7 @@ def test_an_episode_that_never_began_cannot_be_replayed(tmp_path: Path) -> None:
 def test_an_episode_without_recorded_requests_cannot_be_replayed(tmp_path: Path) -> None:
     folder = tmp_path / "ended"
     shutil.copytree(ROOT / "tests" / "data" / "episodes" / "ended", folder)
-    with pytest.raises(ConfigurationError, match="its log does not hold the requests"):
+    with pytest.raises(ConfigurationError, match="its log lacks requests to models"):
         replay(folder)
 
 

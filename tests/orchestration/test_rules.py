@@ -118,7 +118,7 @@ def test_a_player_may_take_the_game_back(tmp_path: Path) -> None:
         assert turn.place_id == (died if turn is back else looked).after.room_id
     assert (begun.restored, begun.after.moves, begun.after.score) == (1, 0, 0)
     assert (refused.command, refused.after) == ("", begun.after)
-    assert "no moment before turn 99" in refused.response
+    assert "cannot go back to before turn 99" in refused.response
     assert last.after.moves == 1
     figures = EpisodeFigures.read(episode.folder)
     assert (figures.restarts, figures.provenance.set_back) == (1, 0)

@@ -58,9 +58,9 @@ def test_a_glulx_story_is_given_to_its_interpreter_with_its_whole_file() -> None
         (b"\xff" * 257 + b"ustar" + bytes(99), "tar.*: unpack it"),
         (b"<!doctype html>", "page of HTML"),
         (b"\xff\xff\xff", "neither a Z-machine story .* nor a Glulx story"),
-        (blorb(b"TAD3", b"T3-image"), r"program of another kind \('TAD3'\)"),
-        (blorb(b"Pict", b"...", b"Pict"), "Blorb without a program"),
-        (b"FORM\xff\xff\xff\xffIFRSRIdx\xff\xff\xff\xff", "Blorb without a program"),
+        (blorb(b"TAD3", b"T3-image"), r"another kind of program \('TAD3'\)"),
+        (blorb(b"Pict", b"...", b"Pict"), "Blorb file with only"),
+        (b"FORM\xff\xff\xff\xffIFRSRIdx\xff\xff\xff\xff", "Blorb file with only"),
     ],
 )
 def test_what_cannot_be_played_is_named_in_one_line_with_its_path(

@@ -19,9 +19,11 @@ def test_games_are_listed_with_their_points_and_what_is_missing(
     assert main(["games", "--stories", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 57
-    assert "detective      Detective (360 points): not at hand (detective.z5)" in lines
-    assert "murdac         Monsters of Murdac (250 points): not at hand (murdac.z5)" in lines
-    assert lines[-1].startswith("0 of 56 games at hand. You can get the files from https://")
+    assert "detective      Detective (360 points): missing (detective.z5)" in lines
+    assert "murdac         Monsters of Murdac (250 points): missing (murdac.z5)" in lines
+    assert lines[-1].startswith(
+        "You have the files of 0 of 56 games. You can get the others from https://"
+    )
 
 
 def test_as_json_each_file_has_its_hash_and_where_it_can_be_had(

@@ -290,7 +290,7 @@ def test_an_export_writes_nowhere_else(viewer: Program) -> None:
     (site / "data").symlink_to(outside)
     done = viewer.run("export", "site", "--force")
     assert done.returncode == 2
-    assert "leads out of" in done.stderr
+    assert "leads outside" in done.stderr
     assert list(outside.rglob("*")) == []
 
 

@@ -46,13 +46,13 @@ async function route() {
   } catch (error) {
     if (view !== next) return;
     const retries = MODE === "live" && error.passing;
-    notice("alert", "This could not be loaded.", error.message, retries && "This page tries again by itself.", TO_ALL);
+    notice("alert", "This could not be loaded.", error.message, retries && "The page will try again by itself.", TO_ALL);
     trying = retries && setTimeout(again, RETRY);
   }
 
   /** Say that the game that is asked for is only coming, and what it waits for. */
   function waits(what) {
-    if (view !== next) throw new Error("The page was left.");
+    if (view !== next) throw new Error("The page was closed.");
     notice("status", "The game is starting.", what && `${what} …`, "It will appear here when it begins.");
   }
 }

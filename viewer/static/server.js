@@ -19,7 +19,7 @@ export async function ask(path, options = {}) {
 
 async function why(reply, path) {
   if (reply.status >= 500 && reply.status !== 507) return "The viewer failed here; its terminal says why.";
-  if (MODE === "static") return `This copy does not hold ${path}.`;
+  if (MODE === "static") return `This copy does not contain ${path}.`;
   return reply.text();
 }
 

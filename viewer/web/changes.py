@@ -43,7 +43,7 @@ class _NoteSent(BaseModel):
 
 def enter(request: Request, token: str, key: str) -> Response:
     """Give a page that knows the token the cookie that lets its browser read: 204, or 403."""
-    _must_know(request, token, "This is not the token of the address that was printed.")
+    _must_know(request, token, "Open the printed address again: this token is another one.")
     response = Response(status_code=204)
     response.set_cookie(_COOKIE, key, httponly=True, samesite="strict")
     return response
@@ -56,12 +56,12 @@ def may_read(request: HTTPConnection, token: str, key: str) -> bool:
 
 async def press(request: Request, cockpit: Cockpit, episode: Episode) -> Response:
     """Do what a button says: 204, or a line that says why not."""
-    _must_know(request, cockpit.token, "Only the page that the game opened may do this.")
+    _must_know(request, cockpit.token, "Only the page at the printed address may do this.")
     if not cockpit.controls(episode.folder) or episode.end_reason is not None:
         return PlainTextResponse("This game is not being played here.", 409)
     pressed = await _sent(request)
     if pressed is None:
-        return PlainTextResponse("This is not what a button sends.", 400)
+        return PlainTextResponse("The request does not name a button.", 400)
     try:
         # The game's thread may hold the lock for a moment; nobody else is to wait for that.
         await run_in_threadpool(cockpit.press, str(pressed.get("act")), pressed.get("text", ""))
@@ -76,7 +76,9 @@ async def write_note(request: Request, token: str, episode: Episode) -> Response
     try:
         said = _NoteSent.model_validate(await _sent(request))
     except ValidationError:
-        return PlainTextResponse("A note has a text, a list of tags, and perhaps a turn.", 400)
+        return PlainTextResponse(
+            "A note needs a text and a list of tags, and may have a turn.", 400
+        )
     turn = said.turn
     if turn is not None and not 0 <= turn <= episode.turn_count:
         return PlainTextResponse(f"The episode has no turn {turn}.", 422)

@@ -148,7 +148,9 @@ class Cockpit:
     def _heard(self, text: object) -> str:
         line = " ".join(self._redactor(harmless(text)).split())
         if not self._hears:
-            raise RefusedError("This player reads nothing but the game.")
+            raise RefusedError(
+                "This player reads only what the game prints, so no hint can reach it."
+            )
         if not line:
             raise RefusedError("The hint is empty.")
         if len(line) > MOST_HINT_CHARACTERS:

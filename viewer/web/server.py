@@ -290,7 +290,7 @@ class _EventStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the stream, unless there are too many."""
         if len(self._others) >= MOST_STREAMS:
-            refusal = "Too many pages follow games here: close one, and load this one again."
+            refusal = "Too many pages are following games here: close one, then reload this one."
             await PlainTextResponse(refusal, 503)(scope, receive, send)
             return
         self._others.add(self)

@@ -126,7 +126,9 @@ def export_site(
     for path, data in _files(library, episodes, prompts=prompts):
         file = folder / path
         if not file.resolve().is_relative_to(folder.resolve()):
-            raise ConfigurationError(f"{file} leads out of {folder}: nothing is written there.")
+            raise ConfigurationError(
+                f"{file} is a link that leads outside {folder}: remove it and export again."
+            )
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
         count += 1

@@ -1,4 +1,4 @@
-"""A story's profile, learned by playing Jericho's walkthrough of it.
+"""Learn a story's profile by playing Jericho's walkthrough of it.
 
     uv run --extra jericho python workshop/story/learned_profile.py detective.z5
 

@@ -224,7 +224,7 @@ def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
             f"This thread is already running an event loop: use 'await {name}(...)'."
         )
 
-    run_here.__doc__ = f"""``{function.__name__}()`` for programs without an event loop.
+    run_here.__doc__ = f"""Call ``{function.__name__}()`` from a program without an event loop.
 
     Raises:
         RuntimeError: This thread runs an event loop: await the other function there.
@@ -322,7 +322,7 @@ class Ghost:
     ) -> dict[str, Any] | GhostResult[T]:
         """Carry out ``user_prompt``, and return what ``mcp_ghost()`` does.
 
-        With ``output``, the form of this one answer, return what ``run_ghost()`` does.
+        With ``output``, the form of this one answer, return what ``run_ghost()`` would return.
 
         ``conversation_history`` covers all requests so far, everything else only this one. After a
         request that was cut short, the next one continues from there.
@@ -344,8 +344,8 @@ class Ghost:
     async def stream(self, user_prompt: str) -> AsyncGenerator[dict[str, Any], None]:
         """Carry out ``user_prompt``, and yield each step, and the model's words as they arrive.
 
-        The last one, "run_end", has the result under ``result``. Leaving the loop early ends the
-        request.
+        The last event, "run_end", has the result under ``result``. Leaving the loop early ends
+        the request.
 
         Raises:
             ValueError: The request is empty.

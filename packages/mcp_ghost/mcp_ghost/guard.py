@@ -142,11 +142,11 @@ def parse_url(text: str) -> httpx2.URL:
             f"{shown} contains a user name or password, which would be stored and shown: remove it."
         )
     if not _HOST.fullmatch(url.raw_host):
-        raise UrlRefusedError(f"{shown} has no host, or one that programs read differently.")
+        raise UrlRefusedError(f"{shown} has no host, or one that programs interpret differently.")
     if _AMBIGUOUS.search(text):
         raise UrlRefusedError(
-            f"{shown} contains a space or a backslash, which programs read differently: write %20 "
-            "or %5C instead."
+            f"{shown} contains a space or a backslash, which programs interpret differently: "
+            "write %20 or %5C instead."
         )
     if url.port is not None and not 0 < url.port < 65536:
         raise UrlRefusedError(f"The port of {shown} is not between 1 and 65535.")

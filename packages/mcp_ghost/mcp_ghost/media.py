@@ -86,15 +86,15 @@ class Gallery:
     def _objection(self, block: Block, kind: str | None) -> str | None:
         """Why an image cannot be attached."""
         if block["type"] != "image":
-            return "models do not get sounds"
+            return "sounds are not passed on"
         if not self._is_open:
             return "images are switched off"
         if kind is None:
             return "only PNG, JPEG and WebP are attached"
         if len(block["data"]) > MAX_IMAGE:
-            return "it is larger than models take"
+            return "it is larger than models accept"
         is_full = self._images >= _MAX_IMAGES or self._size + len(block["data"]) > _MAX_ALL
-        return "enough images were attached" if is_full else None
+        return "no more images can be attached" if is_full else None
 
 
 def without_images(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -106,9 +106,9 @@ def _is_allowed(place: Path, named: Mapping[str, str]) -> bool:
     if sum(map(len, rows)) > _MOST_SHOWN:
         _say(f"{place} is not used: it names more than can be shown here. Give --trust to use it.")
         return False
-    _say("\n   ".join([f"{place} is no file of this program. It names:", *rows]))
+    _say("\n   ".join([f"{place} did not come with this program. It names:", *rows]))
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before the question
-    sys.stderr.write("Use it, now and until it changes? y = yes, n = no: ")
+    sys.stderr.write("Use it, until it changes? y = yes, n = no: ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -80,7 +80,7 @@ class MCPClient(Wrapper):
         return [server.warning for server in used if server.warning]
 
     def redactor(self, *secrets: str | None) -> Redactor:
-        """Masks ``secrets``, and those of the servers and of our environment, in texts."""
+        """Return what masks ``secrets``, the servers' and the environment's in texts."""
         return redactor_of(self._servers, secrets)
 
     @property

@@ -80,7 +80,7 @@ def problems(script: VideoScript, config: AppConfig) -> Iterator[str]:
             yield f"the {name} are not in {language_name(config.language)}"
     takes, minutes = sum(map(seconds, texts)) / 60, config.minutes
     if minutes and not minutes / 2 <= takes <= 2 * minutes:
-        yield f"saying it takes about {takes:.1f} minutes; {minutes:g} were asked for"
+        yield f"it takes about {takes:.1f} minutes to speak; {minutes:g} were asked for"
     said = [
         it.casefold()
         for text in texts
@@ -89,7 +89,7 @@ def problems(script: VideoScript, config: AppConfig) -> Iterator[str]:
     ]
     most, again = Counter(said).most_common(1), len(said) - len({*said})
     if most and (most[0][1] >= _OFTEN or again >= max(2, len(said) / _LARGE_SHARE)):
-        yield f"it says the same again: {again} of its {len(said)} sentences are repetitions"
+        yield f"it repeats itself: {again} of its {len(said)} sentences are repetitions"
     known = {persona.id for persona in config.personas} if config.style == "dialogue" else None
     for number, section in enumerate(script.sections, start=1):
         last = ", the last one," if number == len(script.sections) else ""
@@ -118,9 +118,9 @@ def _of_narration(narration: Narration, language: str) -> Iterator[str]:
         if found := _MARKUP.search(said) or _ADDRESS.search(said):
             yield f"has Markdown, a list or an address in its {name}: {found[0].strip()}"
         if found := _NOT_SAID.search(said):
-            yield f"has what nobody says in its {name}: {found[0].strip()}"
+            yield f"has something that nobody would say in its {name}: {found[0].strip()}"
     if _REFUSAL.match(text):
-        yield f"is no narration: {text[:80]}"
+        yield f"is not a narration: {text[:80]}"
     if not is_in(text, language):
         yield f"is not in {language_name(language)}"
     elif language.startswith("ja") and (found := _NOT_SPOKEN.search(reading)):
@@ -128,7 +128,7 @@ def _of_narration(narration: Narration, language: str) -> Iterator[str]:
     elif not language.startswith("ja") and not is_in(reading, language):
         yield f"has a reading that is not in {language_name(language)}"
     elif reading and not _is_read(text, reading, language):
-        yield "has a reading that says something else than its text"
+        yield "has a reading that does not say what its text says"
     if len(sentences(text)) > _MOST_SENTENCES or seconds(text) > _LONGEST_NARRATION:
         yield "is too long; one or two sentences were asked for"
 

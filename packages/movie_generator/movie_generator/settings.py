@@ -58,7 +58,7 @@ class AppConfig(_Settings):
     sections: int = Field(default=6, ge=1, le=50)
     """How many sections the writer is asked for."""
     minutes: float | None = Field(default=None, gt=0, le=240)
-    """How long it takes to say the script, about; by default as long as its page needs."""
+    """About how long the script should take to speak; by default as long as the page needs."""
     check: Literal["rules", "model"] = "rules"
     """Whether the model judges each sentence, too, with one more call."""
     personas: list[Persona] = Field(

@@ -58,20 +58,28 @@ def script(*texts: str | tuple[str, str], title: str = "B", **changes: Any) -> V
         ("en", ["Text of the narration goes here."], "only a placeholder"),
         ("en", ["The {{name}} bridge is old."], "Markdown, a list or an address in its text: {{"),
         ("en", ["It is \\frac{1}{2} old."], "Markdown, a list or an address"),
-        ("en", [f"The old bridge {'and the river ' * 20}."], "what nobody says in its text"),
-        ("en", ["I'm sorry, but I can't help with that."], "is no narration"),
-        ("en", [f"[Music fades in] {FACT}"], "what nobody says in its text: [Music fades in]"),
-        ("en", [f"(Upbeat music) {FACT}"], "what nobody says"),
-        ("en", [f"Narrator: {FACT}"], "what nobody says in its text: Narrator:"),
-        ("en", [f"{FACT} #bridge #cars"], "what nobody says"),
-        ("en", [f"\U0001f697\U0001f697 {FACT}"], "what nobody says"),
+        (
+            "en",
+            [f"The old bridge {'and the river ' * 20}."],
+            "something that nobody would say in its text",
+        ),
+        ("en", ["I'm sorry, but I can't help with that."], "is not a narration"),
+        (
+            "en",
+            [f"[Music fades in] {FACT}"],
+            "something that nobody would say in its text: [Music fades in]",
+        ),
+        ("en", [f"(Upbeat music) {FACT}"], "something that nobody would say"),
+        ("en", [f"Narrator: {FACT}"], "something that nobody would say in its text: Narrator:"),
+        ("en", [f"{FACT} #bridge #cars"], "something that nobody would say"),
+        ("en", [f"\U0001f697\U0001f697 {FACT}"], "something that nobody would say"),
         ("en", ["Write to info@bridge.example today."], "address"),
         ("en", ["See example.org/bridge for more."], "address"),
-        ("en", [(FACT, "Something else, about cats and dogs.")], "says something else"),
-        ("ja", [(JAPANESE, "ハシ")], "says something else"),
+        ("en", [(FACT, "Something else, about cats and dogs.")], "does not say what its text says"),
+        ("ja", [(JAPANESE, "ハシ")], "does not say what its text says"),
         ("en", [("It is old.", "...")], "only a placeholder"),
-        ("en", [FACT] * 3, "says the same again"),
-        ("en", [FACT, OTHERS[0], FACT.upper(), OTHERS[0]], "says the same again"),
+        ("en", [FACT] * 3, "repeats itself"),
+        ("en", [FACT, OTHERS[0], FACT.upper(), OTHERS[0]], "repeats itself"),
         (
             "en",
             [" ".join([FACT, *OTHERS[:2]] * 1 + [f"It has {n} arches." for n in range(9)])],
@@ -91,10 +99,10 @@ def script(*texts: str | tuple[str, str], title: str = "B", **changes: Any) -> V
         ("en", ["It is old &amp; long."], "Markdown"),
         ("en", ["It is old [1]."], "Markdown"),
         ("en", ["It is\\nold."], "Markdown"),
-        ("en", ["Scene 1: It is old."], "has what nobody says"),
-        ("en", ["[00:15] It is old."], "has what nobody says"),
-        ("en", ["old old old old old old"], "has what nobody says"),
-        ("en", ["I am unable to access the page."], "is no narration"),
+        ("en", ["Scene 1: It is old."], "has something that nobody would say"),
+        ("en", ["[00:15] It is old."], "has something that nobody would say"),
+        ("en", ["old old old old old old"], "has something that nobody would say"),
+        ("en", ["I am unable to access the page."], "is not a narration"),
         ("en", ["Your text here"], "placeholder"),
         ("en", ["Go to www.example.org today."], "address"),
         ("en", [("It is old.", "It is old: https://x.example")], "address in its reading"),
@@ -166,7 +174,7 @@ def test_a_length_in_minutes_is_asked_for_and_checked() -> None:
     assert "takes about 3 minutes: 450 words" in writer(config)
     assert "takes about 3 minutes: 900 characters" in writer(AppConfig(minutes=3, language="ja"))
     (found,) = problems(script(FACT, *OTHERS), config)
-    assert found == "saying it takes about 0.3 minutes; 3 were asked for"
+    assert found == "it takes about 0.3 minutes to speak; 3 were asked for"
     assert not [
         *problems(
             script(*(f"{FACT} {n} " + "So it is. " * 5 for n in "a"), FACT), AppConfig(minutes=0.2)

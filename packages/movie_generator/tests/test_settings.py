@@ -62,7 +62,7 @@ def test_the_shipped_configuration_shows_the_defaults() -> None:
         ("modell: x", r"config\.yaml: unknown key 'modell' \(did you mean 'model'\?\)"),
         ("limits: {iteration: 3}", r"unknown key 'limits.iteration' \(did you mean 'iterations'"),
         ("qqqq: 1", "known keys: model, wire, language"),
-        ("language: xx-none", "'language': .*'xx-none' is no language"),
+        ("language: xx-none", "'language': .*'xx-none' is not a language"),
         ("limits: {iterations: 0}", "'limits.iterations'.*greater than or equal to 1"),
         ("style: dialogue\npersonas: []", "at least two personas"),
         ("personas: [{id: a, name: A}, {id: a, name: B}]", "its own id"),

@@ -66,7 +66,8 @@ def test_points_and_deaths_of_other_runs_are_told_without_their_way() -> None:
         scored("b", 9, "drop hat", -5),
     )
     assert text.endswith(
-        "without the way there:\n- Hall, -10 points, you died: jump\n- Hall, +5 points: take hat"
+        "without the commands that led there:\n"
+        "- Hall, -10 points, you died: jump\n- Hall, +5 points: take hat"
     )
 
 

@@ -124,7 +124,7 @@ def test_the_files_stay_small_and_a_full_notebook_says_what_to_do(
         notebook.write(f"{number}", "Second.", 2)
     assert own.stat().st_size <= 40_000
     assert story.stat().st_size <= 30_000
-    with pytest.raises(RefusedCall, match=r"200 notes already.*Remove one"):
+    with pytest.raises(RefusedCall, match=r"already 200 notes.*Remove one"):
         notebook.write("one more", "Third.", 3)
     notebook.write("0", "", 3)
     notebook.write("one more", "Third.", 3)
@@ -190,7 +190,7 @@ def test_without_a_place_for_notes_they_are_kept_until_the_end(tmp_path: Path) -
         check=False,
     )
     assert (run.returncode, run.stdout) == (0, "")
-    assert run.stderr.startswith("notes: NOTES_FILE names no file: what is noted is kept until")
+    assert run.stderr.startswith("notes: NOTES_FILE is not set: notes are kept only until")
 
 
 def test_the_server_imports_little() -> None:

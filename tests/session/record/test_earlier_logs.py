@@ -106,5 +106,5 @@ def test_an_earlier_log_is_replayed_from_its_record(tmp_path: Path) -> None:
     (folder / EVENTS_FILE).write_text(log)
     assert replay(folder, "bundled").turns == 6
     (folder / EVENTS_FILE).write_text(log.replace('"command": "north"', '"command": "south"', 1))
-    with pytest.raises(DivergenceError, match="Turn 2: the game is given 'north'"):
+    with pytest.raises(DivergenceError, match="Turn 2: the command is 'north'"):
         replay(folder, "bundled")

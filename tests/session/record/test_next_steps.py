@@ -45,12 +45,12 @@ def test_every_command_is_one_that_the_programs_take(
     resumed = parse_flags(shlex.split(steps["Play on"])[4:], PARTS, PLAYERS)
     further = 14 if reason is EndReason.MAX_TURNS else None
     assert (resumed.resume, resumed.max_turns) == (place, further)
-    forked = parse_flags(shlex.split(steps["Go on from an earlier turn"])[4:], PARTS, PLAYERS)
+    forked = parse_flags(shlex.split(steps["Continue from an earlier turn"])[4:], PARTS, PLAYERS)
     assert forked.fork == (place, 6)
 
 
 def test_a_game_that_is_over_does_not_go_on() -> None:
     fold = ended(EndReason.VICTORY, 1)
     purposes = [step.purpose for step in next_steps(fold, USUAL)]
-    assert purposes[0] == "Look at it again"
+    assert purposes[0] == "View it again"
     assert to_go_on(fold, "main.py --resume played") == ""

@@ -225,7 +225,10 @@ def test_a_player_that_asks_no_model_takes_no_hint(
         with streamed(client) as told:
             now = doing(told, "paused")
         assert (now["turn"], now["hears"]) == (1, False)
-        assert press("hint", HINT).text == "This player reads nothing but the game."
+        assert (
+            press("hint", HINT).text
+            == "This player reads only what the game prints, so no hint can reach it."
+        )
         assert played_turns(tmp_path / "episodes" / "played") == []
 
 

@@ -47,7 +47,7 @@ export class MapView {
         filler)),
       h("div", { class: "ground" }, this.canvas, this.names.node, this.card),
       h("div", { class: "map-bar" }, this.rooms,
-        h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path), h("li", {}, "■ a door"), h("li", {}, "◆ things there that were carried at some time"))),
+        h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Legend"), h("ul", {}, SIGNS.map(([kind, text]) => h("li", {}, h("i", { class: kind }), text)), h("li", {}, h("i", { class: "path" }), this.path), h("li", {}, "■ a door"), h("li", {}, "◆ things there that were once carried"))),
         h("details", { class: "map-menu", name: "over-map" }, h("summary", {}, "Save"), h("ul", {}, [["SVG", () => this.#save("svg")], ["PNG", () => this.#save("png")], ["PDF, by printing", () => this.#save("pdf")]].map(([name, act]) => h("li", {}, h("button", { type: "button", class: "more", onclick: act }, name)))))),
       h("p", { class: "unseen", id: "map-keys" }, "Arrow keys move from room to room, Enter describes a room, Home returns to the current one."));
     this.#showWhole(false);

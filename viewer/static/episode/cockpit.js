@@ -148,6 +148,6 @@ export class Cockpit {
       copy.setAttribute("aria-label", `Copy: ${purpose}`);
       return h("div", {}, h("dt", {}, purpose), h("dd", {}, h("code", {}, bdi(command)), " ", copy));
     }));
-    if (!steps.length) fill(this.steps, h("p", { class: "fine" }, "This is no longer available here."));
+    if (!steps.length) fill(this.steps, h("p", { class: "fine" }, "This is no longer available."));
   }
 }

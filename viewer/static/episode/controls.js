@@ -12,7 +12,7 @@ export class Controls {
     this.playing = button("play", "Play", on.play);
     this.speed = h("select", { id: "speed" }, SPEEDS.map(([name, pause]) => h("option", { value: pause }, name)));
     this.speed.value = "1600";
-    this.short = button("list", "One line a turn", on.shorten);
+    this.short = button("list", "One line per turn", on.shorten);
     this.short.setAttribute("aria-pressed", "false");
     this.short.classList.add("shorten");
     const finding = button("search", "Find turns", on.find);

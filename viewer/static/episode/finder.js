@@ -95,7 +95,7 @@ export class Finder {
     const { last } = this.episode;
     const wanted = this.turn.value.trim();
     if (/^\d+$/.test(wanted) && Number(wanted) <= last) this.#go(Number(wanted), "");
-    else this.#tell(`Give a turn from 0 to ${last}`);
+    else this.#tell(`Enter a turn from 0 to ${last}`);
   }
 
   #go(turn, told) {

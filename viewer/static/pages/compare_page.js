@@ -64,7 +64,7 @@ export class ComparePage {
   }
 
   #tryToAlign() {
-    return this.#align().catch((error) => fill(this.rows, h("tr", {}, h("td", {}, error.status === 404 && MODE === "static" ? "This copy does not hold the turns of these two side by side: run the viewer." : `The turns could not be aligned. ${error.message}`))));
+    return this.#align().catch((error) => fill(this.rows, h("tr", {}, h("td", {}, error.status === 404 && MODE === "static" ? "This copy cannot show these two side by side: run the viewer." : `The turns could not be aligned. ${error.message}`))));
   }
 
   close() {

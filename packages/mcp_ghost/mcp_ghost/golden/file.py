@@ -35,7 +35,7 @@ class Golden(dict[str, Any]):
 
 
 def load_golden(path: str | Path) -> Golden:
-    """Read a golden as it was written, with ``{path:...}`` in it; a bare result becomes one.
+    """Read a golden, or a bare result as one; ``{path:...}`` is left as it was written.
 
     Raises:
         GoldenError: There is no golden at ``path``, or it cannot be read.

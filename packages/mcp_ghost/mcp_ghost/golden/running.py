@@ -43,7 +43,7 @@ _NOT_OF_THE_INPUT = frozenset(
 
 
 class Replayed(dict[str, Any]):
-    """The result of a replay, and how its requests differed from the recorded ones."""
+    """The result of a replay, and how its requests differ from the recorded ones."""
 
     def __init__(self, result: Mapping[str, Any], drift: Iterable[str]) -> None:
         super().__init__(result)
@@ -140,9 +140,9 @@ async def replay_golden(
     servers: Literal["live", "recorded"] = "live",
     **overrides: Any,  # noqa: ANN401  arguments of mcp_ghost
 ) -> Replayed:
-    """Run the input of ``golden`` again: real loop, the recorded replies, and the real servers.
+    """Run the input of ``golden`` again with the recorded replies and the real servers.
 
-    With ``servers="recorded"`` none is started, and calls have the results that were recorded.
+    With ``servers="recorded"``, no server is started, and calls return the recorded results.
 
     ``overrides`` replace recorded arguments. Variables and headers of servers that were
     filtered out, or that refer to what is not set here, are left out.

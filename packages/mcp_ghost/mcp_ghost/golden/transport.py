@@ -27,7 +27,7 @@ _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class RecordingTransport(httpx2.AsyncBaseTransport):
-    """Forwards requests and keeps what was said, for ``provider_responses`` of a golden."""
+    """Forwards requests and keeps the replies, for ``provider_responses`` of a golden."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport | None = None) -> None:
         self._inner = inner
@@ -66,10 +66,10 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
 
 
 class ReplayTransport(httpx2.AsyncBaseTransport):
-    """Answers with the replies of a golden, in order, without key or network."""
+    """Answers with the replies of a golden, in order, without a key or a network."""
 
     def __init__(self, golden: Mapping[str, Any] | str | Path) -> None:
-        """Raises GoldenError when there is nothing to replay."""
+        """Read the golden's replies; raises GoldenError if there are none."""
         golden = as_golden(golden)
         self._recorded: list[dict[str, Any]] = list(golden.get("provider_responses") or ())
         if not self._recorded:
@@ -105,7 +105,7 @@ class ReplayTransport(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The next reply, whatever was asked."""
+        """Return the next recorded reply, whatever was asked."""
         body = _json(await request.aread())
         self.asked += 1
         if self.exhausted:

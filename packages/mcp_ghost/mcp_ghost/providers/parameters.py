@@ -91,7 +91,7 @@ def parameters(schema: object, taken: Taken, tool: str) -> JSONObject:
     whole = reader.top()
     if reader.lost:
         lost = ", ".join(sorted(reader.lost))
-        _log.debug("%s is not told all of the schema of %s: %s", taken.wire, tool, lost)
+        _log.debug("%s does not get the whole schema of %s: %s", taken.wire, tool, lost)
     return whole
 
 

@@ -67,7 +67,7 @@ class EitherOpenAI(OpenAI):
             raise failure
         if body.get("status") in ("failed", "cancelled"):
             raise LLMReplyError(
-                f"The model server says of its reply only that it {body['status']}."
+                f"The model server gave its reply the status '{body['status']}' and no reason."
             )
         output = common.dicts_in(body.get("output"))
         items = [it for it in output if isinstance(it.get("type"), str)]

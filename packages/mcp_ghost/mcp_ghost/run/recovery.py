@@ -94,7 +94,7 @@ class Restarting(RunWrapper):
             return outcome
         about = {"tool_name": call.name, "server": tool.server, "error": outcome.reason}
         await self._run.events.emit("retry", retry_attempt=call.number + 1, **about)
-        recovery = "tried to restart the server, in vain"
+        recovery = "tried to restart the server, which failed"
         try:
             await self.inner.restart(tool.server)
             recovery = "restarted the server and tried again"

@@ -108,7 +108,7 @@ class _Tools:
         elif TOO_DEEP in (written := json.dumps(tool_schema(entry), ensure_ascii=False)):
             self._warn("Skipping the tool %.200r: its schema is nested too deeply", name)
         elif seen(written) != written:
-            self._warn("Skipping the tool %.200r: its names have characters that none sees", name)
+            self._warn("Skipping the tool %.200r: it contains invisible characters", name)
         elif (excess := len(written) - MOST_TOOL_CHARACTERS) > len(
             described := tool_schema(entry)["function"]["description"]
         ):

@@ -72,7 +72,7 @@ class Reply:
     """Filled in by the server where a request asks for a stream."""
 
     def after(self, seconds: float) -> Reply:
-        """Return this reply, to be sent after so many seconds."""
+        """Return this reply, delayed by so many seconds."""
         return replace(self, delay=seconds)
 
 
@@ -83,7 +83,7 @@ Script: TypeAlias = Callable[[ModelRequest], Reply | str] | Iterable[Reply | str
 def content_reply(
     text: object, *, finish_reason: str = "stop", usage: JSONObject | None = None, **message: object
 ) -> Reply:
-    """An answer in words; ``message`` adds fields to it, such as ``reasoning``, on every wire."""
+    """Make an answer in words; ``message`` adds fields, such as ``reasoning``, on every wire."""
     return _completion({"content": text, **message}, finish_reason, usage)
 
 
@@ -95,7 +95,7 @@ def tool_reply(
     usage: JSONObject | None = None,
     **message: object,
 ) -> Reply:
-    """Calls of tools as (name, arguments); "server.tool" is spelled as on the wire."""
+    """Make a reply of tool calls, (name, arguments); "server.tool" is spelled as on the wire."""
     encoded = [_call(name, arguments) for name, arguments in calls]
     said = {"content": text, "tool_calls": encoded, **message}
     return _completion(said, finish_reason, usage)
@@ -104,7 +104,7 @@ def tool_reply(
 def error_reply(
     status: int, message: str = "made to fail", headers: dict[str, str] | None = None
 ) -> Reply:
-    """A failure, in the provider's format."""
+    """Make a failure in the provider's format."""
     error = {"message": message, "type": "server_error", "param": None, "code": None}
     return Reply({"error": error}, status, headers or {})
 

@@ -80,11 +80,11 @@ class ModelServer:
         return [request.refusal for request in self.requests if request.refusal]
 
     def async_transport(self) -> httpx2.AsyncBaseTransport:
-        """An httpx2 transport that ends here whatever the URL, to play any provider."""
+        """Return an httpx2 transport that leads here whatever the URL, to play any provider."""
         return _Rerouted(self._http.server_port)
 
     def serves(self, path: str) -> bool:
-        """Whether completions are asked for at ``path``."""
+        """Return whether completions are asked for at ``path``."""
         return self._wire_at(path) is not None
 
     def _wire_at(self, path: str) -> Wire | None:
@@ -95,7 +95,7 @@ class ModelServer:
         return self._wire_at(headers.get(":path", "")) or self._wire
 
     def answer(self, body: object, headers: dict[str, str]) -> Reply:
-        """The reply to one request, which is recorded; ``headers`` hold its ":path", too."""
+        """Record one request and return the reply; ``headers`` contain its ":path", too."""
         wire = self._wire_of(headers)
         try:
             objection = wire.refusal(body, headers)
@@ -117,7 +117,7 @@ class ModelServer:
         return self._on_the_wire(content_reply(reply) if isinstance(reply, str) else reply, request)
 
     def failure(self, status: int, message: str) -> Reply:
-        """A failure in the provider's format."""
+        """Return a failure in the provider's format."""
         return Reply(self._wire.error(status, message), status)
 
     def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:

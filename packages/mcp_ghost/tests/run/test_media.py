@@ -93,7 +93,7 @@ def test_a_sound_and_an_image_of_an_error_are_told_in_words(provider: WireName, 
     assert block(result)["mimeType"] == "audio/wav"
     assert base64.b64decode(block(result)["data"]) == b"RIFF"
     assert images(model.requests[1].body) == []
-    assert "not attached: models do not get sounds" in said_to(model, 1)
+    assert "not attached: sounds are not passed on" in said_to(model, 1)
 
 
 def test_what_is_larger_than_models_take_reaches_only_the_caller(bank: Bank) -> None:
@@ -101,7 +101,7 @@ def test_what_is_larger_than_models_take_reaches_only_the_caller(bank: Bank) -> 
     result, model = play(script, {"bank": bank.config})
     assert len(block(result)["data"]) > 6_000_000
     assert len(said_to(model, 1)) < 10_000
-    assert "not attached: it is larger than models take" in said_to(model, 1)
+    assert "not attached: it is larger than models accept" in said_to(model, 1)
 
 
 @pytest.mark.parametrize(

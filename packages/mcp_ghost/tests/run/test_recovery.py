@@ -218,7 +218,7 @@ def test_a_server_that_cannot_be_started_again_is_given_up(notes: Notes, tmp_pat
     assert links(result) == [("s.die", False, 0), ("s.echo", False, 0), ("notes.write", True, 0)]
     assert "start 2 fails as told" in said_to(model, 1)
     died, not_started = result["errors"][:2]
-    assert died["recovery_action"] == "tried to restart the server, in vain"
+    assert died["recovery_action"] == "tried to restart the server, which failed"
     assert "start 2 fails as told" in not_started["error"]
     assert not any("_s_" in name for name in model.requests[1].tool_names)
 

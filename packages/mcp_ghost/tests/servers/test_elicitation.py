@@ -153,9 +153,9 @@ def test_a_page_that_has_to_be_opened_first_is_named() -> None:
         ({"type": "string", "oneOf": ["red"]}, "a choice without a value ('const')"),
         ({"type": "array", "items": {"anyOf": [{}]}}, "a choice without a value ('const')"),
         ({"type": "array", "items": "text"}, "the field 'a' has no schema"),
-        ({"type": "string", "enum": "red"}, "the choices of the field 'a' are no list"),
-        ({"type": "integer", "minimum": "a"}, "the field 'a' has a limit that is no number"),
-        ({"type": "number", "maximum": True}, "the field 'a' has a limit that is no number"),
+        ({"type": "string", "enum": "red"}, "the choices of the field 'a' are not a list"),
+        ({"type": "integer", "minimum": "a"}, "the field 'a' has a limit that is not a number"),
+        ({"type": "number", "maximum": True}, "the field 'a' has a limit that is not a number"),
     ],
 )
 async def test_a_form_that_cannot_be_filled_in_is_cancelled_in_clear_words(

@@ -79,4 +79,4 @@ async def test_descriptions_are_cleaned_and_tools_with_hidden_names_are_left_out
     cleaned = {"type": "string", "description": f"Where.{MARK}"}
     assert properties == {"name": cleaned, "enum": cleaned}
     assert "Skipping the tool 'deep': its schema is nested too deeply" in caplog.text
-    assert caplog.text.count("have characters that none sees") == 4
+    assert caplog.text.count("it contains invisible characters") == 4

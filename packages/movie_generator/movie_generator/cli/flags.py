@@ -31,8 +31,7 @@ environment (also read from .env):
   MOVIE_KEEP_DAYS       days for which workers keep finished jobs (default:
                         for ever)
   MOVIE_ALLOW_PRIVATE_URLS=1
-                        lets URLs lead to this machine and into private
-                        networks
+                        allows URLs on this machine and in private networks
   MOVIE_ALLOWED_HOSTS   only these hosts may be read: example.com,
                         *.example.org
 
@@ -51,11 +50,11 @@ examples:
   movie-generator result 1 -o one.yaml
 """
 _SCRIPT = """\
---html FILE            read the page from FILE, or from standard input (-); URL is where it was
---language CODE        of the script: en, ja, de, pt-BR or another
---style STYLE          single or dialogue
---sections N           how many to aim for
---minutes N            how long it takes to say the script
+--html FILE            read the page from FILE, or from standard input (-); URL is its address
+--language CODE        language of the script: en, ja, de, pt-BR or another
+--style STYLE          single (one narrator) or dialogue
+--sections N           how many sections to aim for
+--minutes N            how long the script should take to speak
 --model NAME           the model's name at its provider
 --wire NAME            which of OpenAI's formats: chat, responses or auto
 --check HOW            rules, or model: one more call compares each sentence with the page
@@ -75,7 +74,7 @@ _JOBS = """\
 --watch  follow their progress until all are finished
 """
 _PRUNE = """\
---days N  finished at least N days ago (default: MOVIE_KEEP_DAYS)
+--days N  only those that finished at least N days ago (default: MOVIE_KEEP_DAYS)
 """
 _SHOW = """\
 --html FILE            write it to FILE, with each narration's source marked on the page
@@ -129,7 +128,7 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "init", "write config.yaml and mcp.jsonc, with every setting, to start with")
     script = _command(commands, "script", "write the script of a page, or of several, now")
-    about = "a page on the web, or a saved one; of several, one script is written"
+    about = "a page on the web, or a saved one; several pages make one script"
     script.add_argument("urls", nargs="*", type=str.strip, metavar="URL", help=about)
     add_flags(script, _OUTPUT)
     add_flags(
@@ -143,10 +142,10 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
         check={"choices": ("rules", "model")},
     )
     show = _command(commands, "show", "show a script beside the text of its page")
-    show.add_argument("file", metavar="FILE", help="what script or result saved")
+    show.add_argument("file", metavar="FILE", help="a file that script or result saved")
     add_flags(show, _SHOW)
     export = _command(commands, "export", "turn a script into text, subtitles or scenes")
-    export.add_argument("file", metavar="FILE", help="what script or result saved")
+    export.add_argument("file", metavar="FILE", help="a file that script or result saved")
     about = "scenes: JSON with texts, search terms and images; times are estimates"
     export.add_argument("--format", choices=_FORMATS, default="text", help=about)
     add_flags(export, "-o --output FILE  write it to FILE (default: print it)")

@@ -97,7 +97,7 @@ def language_name(language: str) -> str:
     except (UnknownLocaleError, ValueError, TypeError):
         name = None
     if not name:
-        raise ValueError(f"{language!r} is no language; write a code such as en, ja or pt-BR")
+        raise ValueError(f"{language!r} is not a language; write a code such as en, ja or pt-BR")
     return name
 
 

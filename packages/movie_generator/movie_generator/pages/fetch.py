@@ -168,7 +168,7 @@ def page_of(body: bytes, kind: str, url: str, limits: Limits, encoding: str | No
     sample = body[:_SAMPLE]
     binary = len(sample) - len(sample.translate(None, _NEVER_IN_TEXTS))
     if binary * 50 > len(sample) and not is_utf_16(body, encoding):
-        raise PageError(f"{address(url)} is not a text, though its server calls it one.")
+        raise PageError(f"{address(url)} is not text, although its server says so.")
     if kind in _HTML or _IS_HTML.match(sample):
         return page_from_html(body, url, encoding)
     text = tidy(decoded(body, encoding, is_html=False))

@@ -168,7 +168,7 @@ class RecordingTools(Wrapper):
     def _refused(self, reading: Reading, why: str) -> Outcome:
         self._reasons[reading.tool] = why
         self.was_garbled |= is_garbled(reading.page.text if reading.page else reading.text)
-        self._told(f"{reading.tool} did not give the page: {why}")
+        self._told(f"{reading.tool} did not return the page: {why}")
         reason = f"This is not the page: {why}. Try another tool, or another address."
         return Outcome.without_result(Kind.FAILED, reason)
 

@@ -225,11 +225,11 @@ def fault(value: object, text: str, address: str = "") -> str:
         _FAILED.match(text) and _OF_NETWORK.search(text)
     )
     if notice or is_shell(text) or text.strip().lower() in _NOTHING:
-        return f"it is a notice of a failure: {said}"
+        return f"it is only a notice: {said}"
     beside = len(_PATH.sub("", text))
     is_hint = beside < len(text) and beside < _LONGEST_HINT and _SAVED.search(text)
     if is_hint or _IS_PATH.fullmatch(text.strip()):
-        return f"it names a file instead of the text: {said}"
+        return f"it is the path of a file instead of its text: {said}"
     return ""
 
 

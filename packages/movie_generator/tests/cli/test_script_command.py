@@ -111,7 +111,11 @@ def test_a_saved_page_is_read_from_a_file_or_a_pipe() -> None:
 
 def test_flags_that_cannot_be_used_are_wrong_use() -> None:
     for flags, said in {
-        ("https://x.example", "--language", "klingon-x"): "--language: 'klingon-x' is no language",
+        (
+            "https://x.example",
+            "--language",
+            "klingon-x",
+        ): "--language: 'klingon-x' is not a language",
         ("https://x.example", "--sections", "0"): "must be from 1 to 50",
         (): "Name a page: a URL, a saved file, or --html FILE",
         ("--html", "nowhere.html"): "nowhere.html cannot be read: No such file",

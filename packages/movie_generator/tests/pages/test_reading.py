@@ -254,7 +254,7 @@ def test_a_result_that_is_not_the_page_is_refused_and_another_tool_is_tried() ->
     calls: list[Call] = [("fetch", {"url": URL[:-7] + "gone"}), ("scrape", {"url": URL})]
     _, model = with_agent(agent_script(*calls), servers)
     refused = model.requests[1].last["content"]
-    assert "This is not the page: it is a notice of a failure: # 404 Page not found" in refused
+    assert "This is not the page: it is only a notice: # 404 Page not found" in refused
     assert "Try another tool" in refused
     assert "text:\nThe words.\n" in written_from(model.requests[-1])
 
@@ -264,7 +264,7 @@ def test_an_agent_that_found_no_page_says_so_and_nobody_pays_for_a_script() -> N
     calls: list[Call] = [("search", {"query": "bridges"}), ("fetch", {"url": URL})]
     with ModelServer(agent_script(*calls, answer=handover())) as model:
         work = generate_script_from_url_with_agent(URL, servers, base_url=model.base_url)
-        with pytest.raises(PageError, match=r"read nothing.*fetch: it is a notice.*403"):
+        with pytest.raises(PageError, match=r"read nothing.*fetch: it is only a notice.*403"):
             asyncio.run(work)
         assert len(model.requests) == 3
 

@@ -39,7 +39,7 @@ def test_turns_are_found_by_words_by_number_and_by_what_happened(replay: Page) -
     for wrong in ("99", "x", "-1", ""):
         goal.fill(wrong)
         replay.keyboard.press("Enter")
-        expect(told).to_have_text(f"Give a turn from 0 to {TURNS}")
+        expect(told).to_have_text(f"Enter a turn from 0 to {TURNS}")
     goal.fill("9")
     replay.keyboard.press("Enter")
     shows(replay, 9)

@@ -431,7 +431,7 @@ def test_a_missing_episode_and_a_wrong_address_say_so(browser: Browser, address:
     with opened(browser, f"{address}#/nowhere", forgiven="404") as page:
         alert = page.locator("#main [role=alert]")
         expect(alert).to_contain_text("There is no episode “nowhere” here.")
-        expect(alert).to_contain_text("tries again by itself")
+        expect(alert).to_contain_text("try again by itself")
         page.evaluate("location.hash = '#/played/turn/x'")
         expect(alert).to_contain_text("no such page")
         page.get_by_role("link", name="All episodes", exact=True).click()
@@ -450,7 +450,7 @@ def test_the_transcript_is_one_stop_and_its_turns_are_gone_through_by_page(repla
     expect(current(replay)).to_be_focused()
     whole = replay.locator(".transcript").evaluate("it => it.scrollHeight")
     replay.keyboard.press("c")
-    expect(replay.get_by_role("button", name="One line a turn")).to_have_attribute(
+    expect(replay.get_by_role("button", name="One line per turn")).to_have_attribute(
         "aria-pressed", "true"
     )
     assert replay.locator(".transcript").evaluate("it => it.scrollHeight") < whole

@@ -73,7 +73,7 @@ class Approved(Wrapper):
             async with self._turn:
                 decision = await self._asked(self._approve, call)
         elif decision is None and call.id in self._ledger.decisions:
-            decision = "what was decided was about another call"
+            decision = "the decision was about another call"
         if decision is None or decision is True:
             return await self.inner.call(call)
         reason = f": {decision}" if isinstance(decision, str) and decision.strip() else ""

@@ -104,7 +104,7 @@ class RunMetadata:
 
 @dataclass(frozen=True)
 class GhostResult(Generic[T_co]):
-    """The outcome of a run; ``T_co`` is the type that its answer was asked to have."""
+    """The outcome of a run; ``T_co`` is the type that was asked for the answer."""
 
     success: bool
     final_result: JSON

@@ -61,7 +61,9 @@ def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
         except LaterError:
             return ElicitResult(action="cancel")
         except ValidationError:
-            _logger.warning("elicit gave an answer that fits no form; the request is cancelled")
+            _logger.warning(
+                "elicit returned an answer that no form allows; the request is cancelled"
+            )
         except Exception as error:  # noqa: BLE001 - foreign code; the call goes on without it
             words = redact(f"{type(error).__name__}: {error}")
             _logger.warning("elicit failed; the request is cancelled: %s", words)
@@ -75,18 +77,18 @@ def _fault(schema: dict[str, Any]) -> str | None:
     # modelcontextprotocol.io/specification/2025-11-25/client/elicitation#requested-schema
     fields = schema.get("properties", {})
     if not isinstance(fields, dict):
-        return "its 'properties' are no object"
+        return "its 'properties' are not an object"
     for name, field in fields.items():
         where = f"the field {name[:100]!r}"
         items = field.get("items", {}) if isinstance(field, dict) else None
         if not isinstance(items, dict):
             return f"{where} has no schema"
         if any(type(field.get(limit, 0)) not in (int, float) for limit in ("minimum", "maximum")):
-            return f"{where} has a limit that is no number"
+            return f"{where} has a limit that is not a number"
         for key in ("enum", "enumNames", "oneOf", "anyOf"):
             for choices in (field.get(key, []), items.get(key, [])):
                 if not isinstance(choices, list):
-                    return f"the choices of {where} are no list"
+                    return f"the choices of {where} are not a list"
                 is_titled = key in ("oneOf", "anyOf")
                 if is_titled and not all(isinstance(it, dict) and "const" in it for it in choices):
                     return f"{where} has a choice without a value ('const')"
