@@ -141,8 +141,11 @@ def test_every_command_shown_is_one_that_there_is(
 ) -> None:
     words = shlex.split(command, comments=True)[1:]
     while len(words) > 2 and words[1].startswith("--"):
-        choices = "dependency-groups" if words[1] == "--group" else "optional-dependencies"
-        known = {**PROJECT, **PROJECT["project"]}[choices]
+        known = {
+            "--extra": PROJECT["project"]["optional-dependencies"],
+            "--group": PROJECT["dependency-groups"],
+            "--package": PROJECT["tool"]["uv"]["sources"],
+        }[words[1]]
         assert words[2] in known
         del words[1:3]
     match words[1:]:
