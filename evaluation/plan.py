@@ -17,7 +17,7 @@ from evaluation.agreement import SECRET, differences, kept_in, portable, program
 from evaluation.protocols.protocol import Protocol
 from evaluation.suites.suite import Suite
 from game_interface import StoryInfo
-from game_interface.catalogue import walkthrough_seed
+from game_interface.catalogue import game_of
 from mcp_ghost.files import write_whole
 from mcp_ghost.redact import Redactor
 from mcp_ghost.text import address, counted
@@ -261,7 +261,8 @@ class Plan:
         if self.protocol and self.protocol.matrix.seeds_are == "player":
             dice = self.protocol.matrix.dice
             if dice == "walkthrough":
-                dice = walkthrough_seed(story.sha256)
+                known = game_of(story.sha256)
+                dice = known.jericho_seed if known else 0
             seeds = {"seed": dice, "player_seed": cell.seed, "agent_seed": cell.seed}
         settings = {
             **self.config.model_dump(mode="json", exclude=SECRET),

@@ -33,8 +33,10 @@ class KnownGame:
     """SHA-256 of the image in it, without padding."""
     max_score: int | None
     """None: how its score is kept is not known."""
-    seed: int
+    jericho_seed: int
     """The dice for which the walkthrough in Jericho was made."""
+    seed: int
+    """The dice with which that walkthrough does best on the default engine, as far as is known."""
     needs_jericho: bool = False
     """Whether bocfel cannot play it to its end."""
     intro: tuple[str, ...] = ()
@@ -44,11 +46,13 @@ class KnownGame:
 @cache
 def known_games() -> dict[str, KnownGame]:
     """Name -> game."""
-    copied = ("name", "title", "file", "sha256", "seed")
+    copied = ("name", "title", "file", "sha256")
     return {
         entry["name"]: KnownGame(
             **{name: entry[name] for name in copied},
             image=entry["profile"]["sha256"],
+            jericho_seed=entry["seed"],
+            seed=entry.get("bocfel_seed", entry["seed"]),
             max_score=entry["profile"].get("max_score"),
             needs_jericho=entry.get("engine") == "jericho",
             intro=tuple(entry["intro"]),
@@ -57,14 +61,9 @@ def known_games() -> dict[str, KnownGame]:
     }
 
 
-def needs_jericho(sha256: str) -> bool:
-    """Return whether bocfel cannot play the story with this hash of its image to its end."""
-    return any(it.image == sha256 and it.needs_jericho for it in known_games().values())
-
-
-def walkthrough_seed(sha256: str) -> int:
-    """Return the dice of Jericho's walkthrough of the story with this hash of its image, or 0."""
-    return next((it.seed for it in known_games().values() if it.image == sha256), 0)
+def game_of(image: str) -> KnownGame | None:
+    """Return the known game whose image has this SHA-256."""
+    return next((it for it in known_games().values() if it.image == image), None)
 
 
 def addresses(file: str = "") -> list[str]:

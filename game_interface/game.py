@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
-from game_interface.catalogue import needs_jericho
+from game_interface.catalogue import game_of
 from game_interface.command_guard import validate_command
 from game_interface.engines.engine import MAX_SEED, Engine, EngineChoice, EngineName, Reply
 from game_interface.errors import EngineError, GameError, GameOverError, InvalidCommandError
@@ -270,7 +270,8 @@ def open_game(
         from game_interface.engines.gym_engine import GymEngine
 
         return Game(found, GymEngine(found.info.name), chosen)
-    if engine == "auto" and needs_jericho(found.info.sha256):
+    known = game_of(found.info.sha256)
+    if engine == "auto" and known and known.needs_jericho:
         if find_spec("jericho"):
             engine = "jericho"
         elif on_notice:

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a check
 
 from evaluation.achievements.achievement import SUFFIX, Achievement, normalised, sentence_hashes
 from evaluation.figures import EpisodeFigures
-from game_interface.catalogue import known_games
+from game_interface.catalogue import game_of
 from game_interface.errors import GameError, StoryFormatError
 from game_interface.story import load_story
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
@@ -212,14 +212,14 @@ def _of_jericho(story: Path) -> tuple[int, tuple[str, ...]]:
             "--jericho needs jericho, which is not installed: run `uv sync --extra jericho`"
         ) from error
     image = load_story(story).info.sha256
-    game = next((it for it in known_games().values() if it.image == image), None)
+    game = game_of(image)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it does not know the game, as is said below
         walkthrough = FrotzEnv(str(story)).get_walkthrough()
     if not walkthrough:
         raise StoryFormatError(f"Jericho has no walkthrough of {story}")
     typed = (*(game.intro if game else ()), *walkthrough)
-    return game.seed if game else 0, tuple(line.strip() or "enter" for line in typed)
+    return game.jericho_seed if game else 0, tuple(line.strip() or "enter" for line in typed)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

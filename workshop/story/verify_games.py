@@ -57,6 +57,8 @@ class Replay:
 
     game: KnownGame
     best: int = 0
+    on_bocfel: int = 0
+    """The best score on the default engine."""
     steps: int = 0
     of: int = 0
     equal: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COMPARED, 0))
@@ -119,7 +121,9 @@ def replay(game: KnownGame, path: Path) -> Replay:
     """Give the walkthrough to the engine jericho, command by command."""
     reference = Rehearsal(path)
     found = Replay(game, of=len(reference.commands))
-    with open_game(path, engine="jericho", seed=game.seed, turn_timeout_seconds=_SECONDS) as played:
+    found.on_bocfel = best_score(path, (*game.intro, *reference.commands), game.seed)
+    seed = game.jericho_seed
+    with open_game(path, engine="jericho", seed=seed, turn_timeout_seconds=_SECONDS) as played:
         played.start()
         for command in game.intro:
             played.step(command)
@@ -134,6 +138,24 @@ def replay(game: KnownGame, path: Path) -> Replay:
             if played.is_over:
                 break
     return found
+
+
+def best_score(path: Path, commands: Sequence[str], seed: int) -> int:
+    """Return the best score that commands reach on the default engine."""
+    best = 0
+    with open_game(path, seed=seed, turn_timeout_seconds=_SECONDS) as played:
+        played.start()
+        for command in commands:
+            if played.is_over:
+                break
+            if played.facts().waits_for == "key":  # as Jericho, which reads a single character
+                command = command[:1]
+            try:
+                played.step(command)
+            except (EngineError, InvalidCommandError):  # which leave the game as it was
+                continue
+            best = max(best, played.facts().score or 0)
+    return best
 
 
 def try_out(name: str, path: Path) -> Tried:
@@ -264,7 +286,7 @@ def page_of(replays: Sequence[Replay], tried: Sequence[Tried]) -> str:
     )
 
 
-_KNOWN = ("game", "story", "steps", "score", *COMPARED, "unknown", "help", "commands")
+_KNOWN = ("game", "story", "steps", "score", "bocfel", *COMPARED, "unknown", "help", "commands")
 _OTHERS = ("file", "engine", "unknown", "help", "commands")
 
 
@@ -277,7 +299,10 @@ def _known_row(it: Replay, tried: Tried) -> list[str]:
     counts = ("unknown" if name in it.unknown else str(it.equal[name]) for name in COMPARED)
     steps = str(it.steps) if it.steps == it.of else f"{it.steps} of {it.of}"
     score = "unknown" if "score" in it.unknown else f"{it.best} of {it.game.max_score or '?'}"
-    head = [it.game.name, it.game.title, steps, score, *counts, ", ".join(it.unknown)]
+    on_bocfel = f"{it.on_bocfel} (seed {it.game.seed})"
+    if "score" in it.unknown:
+        on_bocfel = "unknown"
+    head = [it.game.name, it.game.title, steps, score, on_bocfel, *counts, ", ".join(it.unknown)]
     return [*head, tried.helps, _count(tried)]
 
 
@@ -307,14 +332,16 @@ This page lists the games that were tested, and how reliable their facts are. Th
 ## Games known by name
 
 {games} games were tested in {steps} steps. {equal} games agree with Jericho in every known fact,
-and {explained} differ only where [the reason](#differences) is known. The columns up to *inventory*
-come from Jericho's walkthroughs, played on the engine `jericho` with their own seeds. The columns
-*help* and *commands* come from the default engine, bocfel. It plays all games to the end except
-two: the dictionary of Seastalker is not sorted, and Tryst of Fate reads memory that it does not
-have. For these two, `auto` uses `jericho` if it is installed.
+and {explained} differ only where [the reason](#differences) is known. The columns up to
+*inventory*, but for *bocfel*, come from Jericho's walkthroughs, played on the engine `jericho` with
+their own seeds. The columns *bocfel*, *help* and *commands* come from the default engine. It plays
+all games to the end except two: the dictionary of Seastalker is not sorted, and Tryst of Fate reads
+memory that it does not have. For these two, `auto` uses `jericho` if it is installed.
 
 - steps: the number of steps played, and the length of the walkthrough if the game ended earlier
 - score (first column): the highest score of the walkthrough, out of the maximum
+- bocfel: its highest score on the default engine, and the seed. Where luck decides, as in a fight,
+  the score may be lower, because the dice of the two engines differ
 - the next five columns: the number of steps at which the fact equals Jericho's. Rooms are equal if
   they are Jericho's location or contain it: in a boat, Jericho names the boat and this program
   names the river
