@@ -101,7 +101,8 @@ class Game:
     def step(self, command: str) -> str:
         """Give the game a command, or a key by its name; return its answer, with its line breaks.
 
-        Where the game waits for a key, a whole line is answered with the keys that it takes.
+        An empty line is Enter. Where the game waits for a key, a whole line is answered with the
+        keys that it takes.
 
         Raises: InvalidCommandError when the command is refused; GameOverError after the end;
             EngineError when the engine failed. After each of them the game stands as before.
@@ -109,10 +110,12 @@ class Game:
         before = self._current
         if before.progress.ending is not None:
             raise GameOverError("the game is over; start a new one")
+        waits_for = before.reply.waits_for
         try:
-            given = validate_command(command, before.reply.waits_for)
+            is_enter = waits_for == "line" and not command.strip()
+            given = "" if is_enter else validate_command(command, waits_for)
         except InvalidCommandError as error:
-            if before.reply.waits_for != "key":
+            if waits_for != "key":
                 raise
             return f"(The game was given nothing: {error}.)"
         try:

@@ -99,6 +99,13 @@ def test_a_line_of_no_length_goes_on_as_an_empty_one(tmp_path: Path) -> None:
         assert [game.step(it).strip() for it in ("look", "wait")] == ["Done.", "Done."]
 
 
+def test_an_empty_line_is_enter(tmp_path: Path) -> None:
+    with started(
+        written(tmp_path, build(version=5, code=say("Hall\n") + LINES), "lines.z5")
+    ) as game:
+        assert [game.step(it).strip() for it in ("", "  ", "look")] == ["Done.", "Done.", "Done."]
+
+
 def test_an_engine_that_cannot_tell_takes_either() -> None:
     assert validate_command("", None) == ""
     assert validate_command("look", None) == "look"

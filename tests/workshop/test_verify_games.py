@@ -35,6 +35,7 @@ def test_a_walkthrough_played_through_the_front_door_shows_jerichos_facts(name: 
     replayed = replay(known_games()[name], file_of(name))
     assert replayed.is_explained
     assert replayed.steps == replayed.of
+    assert replayed.on_bocfel == replayed.best
 
 
 def file_of(name: str) -> Path:
