@@ -46,10 +46,9 @@ class KnownGame:
 @cache
 def known_games() -> dict[str, KnownGame]:
     """Name -> game."""
-    copied = ("name", "title", "file", "sha256")
     return {
         entry["name"]: KnownGame(
-            **{name: entry[name] for name in copied},
+            **{it: entry[it] for it in ("name", "title", "file", "sha256")},
             image=entry["profile"]["sha256"],
             jericho_seed=entry["seed"],
             seed=entry.get("bocfel_seed", entry["seed"]),

@@ -101,8 +101,7 @@ class Game:
     def step(self, command: str) -> str:
         """Give the game a command, or a key by its name; return its answer, with its line breaks.
 
-        An empty line is Enter. Where the game waits for a key, a whole line is answered with the
-        keys that it takes.
+        An empty line is Enter. Where the game waits for a key, a line is answered with advice.
 
         Raises: InvalidCommandError when the command is refused; GameOverError after the end;
             EngineError when the engine failed. After each of them the game stands as before.

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 # argparse names the type of its sub-commands nowhere in public.
@@ -49,7 +48,9 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  what argparse takes
         super().__init__(**{"formatter_class": _Lines, "allow_abbrev": False, **options})
-        for kind in (None, str, Path):
+        # Whoever has a flag of type Path has imported it; nobody else should wait for it.
+        pathlib = sys.modules.get("pathlib")
+        for kind in (None, str, *([pathlib.Path] if pathlib else [])):
             self.register("type", kind, partial(_not_empty, kind or str))
 
     commands: tuple[str, ...] = ()

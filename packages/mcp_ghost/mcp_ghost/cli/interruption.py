@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from types import FrameType
 
@@ -57,6 +56,8 @@ class Interruption:
 
     def output_closed(self) -> None:
         """Stop the program, from any thread: nobody reads its output any longer."""
+        import threading  # which --help need not wait for
+
         self._number = signal.SIGPIPE
         main = threading.main_thread().ident
         if main is not None:
