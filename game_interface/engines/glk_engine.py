@@ -101,7 +101,8 @@ def _unpacked(data: bytes) -> _State:
         if state.library:
             _refuse_files(state.library)
             above(state.library, (), None)
-        if not (_PLAIN_NAME.fullmatch(state.name) if state.library else not state.turn):
+        named = _PLAIN_NAME.fullmatch(state.name)
+        if not (named and state.generation if state.library else not state.turn):
             raise ValueError("its state is missing or has an invalid name")  # noqa: TRY301
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, EngineError) as error:
         raise SnapshotError(f"the snapshot is damaged: {error!r}") from error
@@ -204,11 +205,10 @@ class GlkEngine:
         )
 
     def _run(self, state: _State, event: bytes) -> tuple[Update, Mapping[str, bytes]]:
-        files, rocks = {self._story: self._file}, dict[int, int]()
+        files = {self._story: self._file}
         if state.library:
             name = state.name if self._image else f"{state.name}.glksave"
             files |= {name: state.saved, f"{state.name}.json": _dumped(state.library)}
-            rocks = {it["tag"]: it["rock"] for it in state.library["windows"]}
         if self._image:  # its random numbers are not in its state: each turn has its own seed
             digest = sha256(f"{state.seed}:{state.turn}".encode()).digest()
             seed = 1 + int.from_bytes(digest[:4], "big") % (MAX_SEED - 1)
@@ -218,7 +218,7 @@ class GlkEngine:
         else:
             arguments = [*_GLULXE, "--rngseed", str(state.seed or MAX_SEED)]
         ran = self._interpreter.run([*arguments, self._story], files, event)
-        update = understood(ran.output, rocks)
+        update = understood(ran.output, state.library["windows"] if state.library else ())
         said, fatal = (update.messages, FATAL) if self._image else (update.text, GLULXE_FATAL)
         if fatal in said and update.ended:
             raise EngineError(f"the interpreter stopped: {said.partition(fatal)[2].strip()}")

@@ -72,8 +72,8 @@ def no_file_event(generation: int) -> bytes:
     return json.dumps({**event, "value": None}).encode()
 
 
-def understood(output: bytes, rocks: Mapping[int, int]) -> Update:
-    """Return what a document says; ``rocks`` says what the windows were for until then.
+def understood(output: bytes, windows: Sequence[Mapping[str, Any]]) -> Update:
+    """Return what a document says, which follows a state with these windows.
 
     Raises: EngineError when it is an error, or no such document.
     """
@@ -81,7 +81,7 @@ def understood(output: bytes, rocks: Mapping[int, int]) -> Update:
         document = json.loads(output.decode(errors="replace"))
         if document["type"] != "update":
             raise EngineError(f"the interpreter reported an error: {document['message']}")
-        return _read(document, dict(rocks))
+        return _read(document, {it["tag"]: it["rock"] for it in windows})
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise EngineError(f"the interpreter's answer cannot be read ({error!r})") from error
 

@@ -136,3 +136,18 @@ def test_a_damaged_glulx_story_cannot_start_and_is_no_game_of_one_text(
         pytest.raises(EngineError, match="cannot start: the interpreter stopped: "),
     ):
         game.start()
+
+
+@pytest.mark.parametrize("key", [b'"tag"', b'"rock"', b'"generation"', b'"windows"', b'"type"'])
+def test_a_state_whose_part_lost_its_name_is_damaged(key: bytes) -> None:
+    with open_game("bundled", seed=12) as game:
+        game.start()
+        good = decode(game.snapshot(), game.story.sha256, "bocfel")
+        state = good.state.replace(key, key[:-2] + b'?"')
+        refused = []
+        try:
+            game.restore(encode(replace(good, state=state), game.story.sha256))
+            game.step("look")
+        except GameError as error:
+            refused.append(error)
+        assert refused

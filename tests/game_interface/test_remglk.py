@@ -47,7 +47,7 @@ def test_the_echo_is_no_part_of_the_text_and_paragraphs_stay() -> None:
         {},
         paragraph(">"),
     ]
-    told = understood(document(text), {MAIN: 1})
+    told = understood(document(text), [{"tag": MAIN, "rock": 1}])
     assert (told.echo, told.text) == ("look", "\nA hall, large.\n\n>")
     assert (told.waits_for, told.window, told.longest) == ("line", MAIN, 80)
 
@@ -85,13 +85,13 @@ def test_the_status_line_of_early_versions_is_a_turn_old_and_left_out() -> None:
 def test_what_the_interpreter_says_itself_is_no_part_of_the_story() -> None:
     windows = [{"id": 1, "type": "buffer", "rock": 4}]
     content = [{"id": 1, "text": [paragraph("Warning: no save file", append=True)]}]
-    told = understood(document(windows=windows, content=content), {MAIN: 1})
+    told = understood(document(windows=windows, content=content), [{"tag": MAIN, "rock": 1}])
     assert (told.text, told.messages) == ("", "Warning: no save file")
 
 
 def test_an_entry_without_a_kind_is_not_waited_for() -> None:
     asked = [{"id": 3, "gen": 2, "mouse": True}, {"id": MAIN, "gen": 2, "type": "char"}]
-    told = understood(document(input=asked), {})
+    told = understood(document(input=asked), [])
     assert (told.waits_for, told.window) == ("key", MAIN)
 
 
@@ -126,4 +126,4 @@ def test_commands_and_keys_are_given_in_the_protocols_words(
 )
 def test_an_answer_that_is_none_is_an_error_of_the_game_layer(output: bytes, why: str) -> None:
     with pytest.raises(EngineError, match=why):
-        understood(output, {})
+        understood(output, [])
