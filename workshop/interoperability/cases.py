@@ -134,7 +134,7 @@ class Workshop:
 def with_real_servers(text: str, files: str, url: str) -> str:
     """A program's example with the file server of npm, and a server at ``url``."""
     text = text.replace(SERVE, "npx").replace(NOTES, files).replace(URL, url)
-    text = re.sub(r'(\bargs"?\s*[:=]\s*\[|\["npx", )', rf'\1"-y", "{FILESYSTEM}", ', text)
+    text = re.sub(r'(\bargs"?\s*[:=]\s*\[(?!\])|\["npx", )', rf'\1"-y", "{FILESYSTEM}", ', text)
     text = text.replace('"echo"', '"read_text_file"').replace('"die"', '"write_file"')
     return text.replace("env_vars = [", f"env_vars = [{_HANDED_ON}")
 

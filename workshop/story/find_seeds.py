@@ -1,6 +1,6 @@
 """Look for the seeds with which Jericho's walkthroughs do best on the default engine.
 
-    uv run --extra jericho python workshop/story/find_seeds.py DIR --most 100 --only curses
+    uv run --extra jericho python workshop/story/find_seeds.py DIR --most 100
 
 DIR holds the story files. What is found is written into `stories/games.json`; a game whose
 walkthrough succeeds with the seed that it has keeps it.

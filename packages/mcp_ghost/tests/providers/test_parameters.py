@@ -283,7 +283,7 @@ def test_what_is_lost_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
         for _ in range(2):
             parameters(schema, FOR_OPENAI, "s.t")
     assert [record.getMessage() for record in caplog.records] == [
-        "OpenAI is not told all of the schema of s.t: not, pattern"
+        "OpenAI does not get the whole schema of s.t: not, pattern"
     ]
 
 
