@@ -70,6 +70,16 @@ def test_wrong_use_ends_with_2_and_a_line_that_says_why(
     assert not (viewer.folder / "site").exists()
 
 
+def test_an_export_that_was_killed_before_its_page_was_whole_is_made_again(
+    viewer: Program, tmp_path: Path
+) -> None:
+    site = tmp_path / "killed"
+    site.mkdir()
+    (site / ".index.html.0123456789abcdef.tmp").write_text("<!doct")
+    assert viewer.run("export", str(site)).returncode == 0
+    assert [it.name for it in site.iterdir() if "index.html" in it.name] == ["index.html"]
+
+
 def test_without_any_episode_it_says_what_to_do(viewer: Program, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = viewer.run("show", "latest", "--workdir", "empty")

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from mcp_ghost.files import write_whole
 from session.game_configuration import ConfigurationError
 from viewer.episode import Episode
 from viewer.experiments.alignment import aligned
@@ -23,6 +24,7 @@ MOST_ALIGNED = 12
 _CHUNK = re.compile(r"turns/(\d{1,9})\.json", re.ASCII)
 _CALLS = re.compile(r"calls/(\d{1,9})\.json", re.ASCII)
 _TOOL = re.compile(r"tools/(\d{1,9})-(\d{1,6})\.json", re.ASCII)
+_PAGE = "index.html"
 _OURS = b'name="zorkgpt-mode"'
 """What tells our page from others."""
 _IMPORT = re.compile(r'^import .+ from "(\.[^"]+)";$', re.MULTILINE)
@@ -129,8 +131,11 @@ def export_site(
             raise ConfigurationError(
                 f"{file} is a link that leads outside {folder}: remove it and export again."
             )
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
+        if path == _PAGE:
+            write_whole(file, data)
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
         count += 1
     return count
 
@@ -140,13 +145,14 @@ def _make_room(folder: Path, *, force: bool) -> None:
         return
     if not folder.is_dir():
         raise ConfigurationError(f"{folder} is not a folder.")
-    index = folder / "index.html"
+    index = folder / _PAGE
     if index.is_file() and _OURS in index.read_bytes():  # an earlier export
         # Episodes that are left out now must not stay there.
         for name in ("data", "static", "curves", "aligned"):
             if (folder / name).is_dir():
                 shutil.rmtree(folder / name)
-    elif any(folder.iterdir()) and not force:
+    elif not force and not all(it.name.startswith(f".{_PAGE}.") for it in folder.iterdir()):
+        # Such a name has an unfinished page, of an export that was killed.
         raise ConfigurationError(
             f"{folder} is neither empty nor an earlier export: name an empty folder, or add "
             "--force to write there anyway."
@@ -157,7 +163,7 @@ def _files(
     library: Library, episodes: Sequence[Episode], *, prompts: bool
 ) -> Iterator[tuple[str, bytes]]:
     """Yield paths and contents; the page comes first, to mark an unfinished export as ours."""
-    yield "index.html", page("static")
+    yield _PAGE, page("static")
     for file in sorted(STATIC.rglob("*")):
         if file.is_file():
             yield f"static/{file.relative_to(STATIC).as_posix()}", file.read_bytes()
