@@ -327,6 +327,25 @@ def test_a_server_that_fails_later_costs_its_own_tools_only(
     assert fallback.getMessage().startswith("Continuing without the tools of MCP server 'b': ")
 
 
+async def test_a_server_that_fails_later_leaves_the_others_connected(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    pair(tmp_path, config, START_COUNTER=str(tmp_path / "count"), FAILING_STARTS="2,3")
+    settings = GameConfiguration(
+        mcp_enabled=True, mcp_config_file=str(config), mcp_servers=("a", "b")
+    )
+    manager = MCPManager(config=settings, logger=LOGGER)
+    try:
+        for _ in (1, 2):
+            await manager.connect_session()
+            await manager.disconnect_session()
+        await manager.connect_session()
+        assert (await manager.call_tool("a.echo", {"text": "a"})).content == "a"
+        assert (await manager.call_tool("b.echo", {"text": "b"})).is_error
+    finally:
+        await manager.disconnect_session()
+        manager.close()
+
+
 def test_a_server_that_dies_costs_the_turn_its_own_tools_only(
     journal: Journal, tmp_path: Path
 ) -> None:
