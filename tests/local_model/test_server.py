@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +203,10 @@ def test_a_wrong_key_is_refused(model: LocalModel, headers: dict[str, str]) -> N
 @linux_only
 def test_no_port_is_open(model: LocalModel) -> None:
     model.endpoint()
-    links = [str(fd.readlink()) for fd in Path(f"/proc/{model.pid}/fd").iterdir()]
+    links = []
+    for descriptor in Path(f"/proc/{model.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            links.append(str(descriptor.readlink()))
     sockets = {link[8:-1] for link in links if link.startswith("socket:")}
     tables = [it for it in map(Path, ("/proc/net/tcp", "/proc/net/tcp6")) if it.exists()]
     rows = [line.split() for it in tables for line in it.read_text().splitlines()[1:]]
