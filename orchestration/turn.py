@@ -76,6 +76,7 @@ class TurnPlayer:
         failure, of_the_game = decision.failure, False
         if not failure:
             try:
+                # Checked here, too: the game itself would answer a line where it waits for a key.
                 response = self.game.step(validate_command(decision.action, facts.waits_for))
             except InvalidCommandError as error:
                 failure = f"The command '{decision.action}' cannot be played: {error}"
