@@ -4,7 +4,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -170,13 +170,18 @@ def stream(*events: str, then: str = "HTTP/1.1 202 Accepted") -> Iterator[str]:
             for answer in (head + "".join(events), f"{then}\r\ncontent-length: 0\r\n\r\n"):
                 connection, _ = listener.accept()
                 held.append(connection)
-                connection.recv(65536)
-                connection.sendall(answer.encode())
+                with suppress(OSError):  # of a connection that only ends the wait for one
+                    connection.recv(65536)
+                    connection.sendall(answer.encode())
 
-        threading.Thread(target=serve, daemon=True).start()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}/sse"
         finally:
+            for _ in range(2):  # the thread must not wait at a number that another file gets
+                socket.create_connection(listener.getsockname()).close()
+            thread.join(PATIENCE)
             for connection in held:
                 connection.close()
 
