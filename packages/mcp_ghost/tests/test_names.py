@@ -115,6 +115,12 @@ def test_a_tool_whose_own_name_has_dots_is_found_by_the_whole_of_it_only() -> No
     assert names.decode("all") == "files.all"
 
 
+def test_a_tool_is_meant_by_the_very_letters_of_its_name_first() -> None:
+    names = ToolNames(["s.read", "s.Read"])
+    assert [names.decode(f"functions.s_{it}:0") for it in ("read", "Read")] == ["s.read", "s.Read"]
+    assert names.decode("READ") == "READ"
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
