@@ -205,7 +205,8 @@ def test_only_what_is_new_in_a_request_is_searched_for_secrets(
     for number in range(3):
         said.append({"content": f"{number} is what was said then.\n" * 20})
         for role in ("Agent", "Critic"):
-            write(logger, "", ModelCall(role=role, request={"messages": [{"content": role}, *said]}))
+            messages = [{"content": role}, *said]
+            write(logger, "", ModelCall(role=role, request={"messages": messages}))
     first, later = searched[:2], searched[2:]
     assert [known for known, _ in first] == [0, 0]
     assert all(0 < length - known < 800 < length for known, length in later)
