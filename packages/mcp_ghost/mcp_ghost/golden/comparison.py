@@ -1,19 +1,26 @@
-"""Whether a run did what was recorded: by its calls, failures and costs, not by its words."""
+"""Whether a run did what was recorded: by its calls, failures and costs, not by its words.
+
+Of a request matters the same for every provider: model, tools on offer, roles, results. Prompts may
+be reworded without a golden becoming wrong.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from mcp_ghost.golden.file import Golden, as_golden
 from mcp_ghost.golden.scrub import Scrubber, places, same
+from mcp_ghost.providers.common import at, dicts_in
 from mcp_ghost.providers.responses import is_response
-from mcp_ghost.results import parsed
+from mcp_ghost.results import JSONObject, as_text, parsed
 from mcp_ghost.text import counted, one_line
 
 SameAnswer: TypeAlias = Callable[[Any, Any], bool | str]
@@ -31,6 +38,23 @@ FIELDS: Mapping[str, Mapping[str, Mapping[str, list[str]]]] = json.loads(
     Path(__file__).with_name("reply_fields.json").read_text(encoding="utf-8")
 )
 """By wire and place: the names that an object there has to have (needed), and those it may have."""
+
+
+_HEADS = ("system", "systemInstruction", "system_instruction", "instructions")
+"""Where the system prompt stands beside the messages."""
+_SAME_ROLE = {"developer": "system", "model": "assistant", "function": "tool"}
+_ROLE_OF_ITEM = {
+    "reasoning": "assistant",
+    "function_call": "assistant",
+    "function_call_output": "tool",
+}
+"""Of OpenAI's Responses API, where calls and their results are no messages."""
+_RESULTS = {
+    "tool": ("tool_call_id", "content"),
+    "function_call_output": ("call_id", "output"),
+    "tool_result": ("tool_use_id", "content"),
+}
+"""By the role or type of a result: the fields of its call's id and of its text."""
 
 
 class GoldenWarning(UserWarning):
@@ -79,8 +103,7 @@ def assert_matches_golden(
     for notice in golden_notices(golden, max_age_days=max_age_days):
         warnings.warn(f"{golden.get('test_name')}: {notice}", GoldenWarning, stacklevel=2)
     differences = _differences(result, golden, time_factor, token_factor, same_answer)
-    if differences:
-        lines = "".join(f"\n- {line}" for line in differences)
+    if lines := "".join(f"\n- {line}" for line in differences):
         raise AssertionError(f"The run differs from the golden {golden.get('test_name')}:{lines}")
 
 
@@ -113,48 +136,40 @@ def _differences(
     time_factor: float | None,
     token_factor: float | None,
     same_answer: SameAnswer | None,
-) -> list[str]:
+) -> Iterator[str]:
     expected = golden["golden_output"]
     now = Scrubber((), places(golden.path)).hide(result)
-    before, after = (it.get("execution_metadata", {}) for it in (expected, now))
-    seconds, seconds_now = (it.get("total_execution_time") for it in (before, after))
-    tokens, tokens_now = (
-        (it.get("token_usage") or {}).get("total_tokens") for it in (before, after)
-    )
-    return [
-        *getattr(result, "drift", ()),
-        *_outcome(expected, now, same_answer, is_replay=hasattr(result, "drift")),
-        *_calls(expected.get("tool_chain", []), now.get("tool_chain", []), golden),
-        *_errors(expected, now),
-        *_bound(seconds or 0, seconds_now or 0, time_factor, _TIME_SLACK, "seconds"),
-        *_bound(tokens or 0, tokens_now or 0, token_factor, _TOKEN_SLACK, "tokens"),
-    ]
-
-
-def _outcome(
-    expected: Mapping[str, Any],
-    now: Mapping[str, Any],
-    same_answer: SameAnswer | None,
-    *,
-    is_replay: bool,
-) -> Iterator[str]:
-    if expected.get("success") != now.get("success"):
-        why = f" ({one_line(now.get('summary') or '', 200)})" if not now.get("success") else ""
-        yield f"success: recorded {expected.get('success')}, now {now.get('success')}{why}"
-    if bool(expected.get("final_result")) != bool(now.get("final_result")):
-        yield "final_result: " + (
-            "recorded, but missing now"
-            if expected.get("final_result")
-            else "new, none was recorded"
-        )
-    elif same_answer is not None and expected.get("final_result"):
-        verdict = same_answer(expected.get("final_result"), now.get("final_result"))
+    yield from getattr(result, "drift", ())
+    success, success_now = expected.get("success"), now.get("success")
+    if success != success_now:
+        why = "" if success_now else f" ({one_line(now.get('summary') or '', 200)})"
+        yield f"success: recorded {success}, now {success_now}{why}"
+    answer, answer_now = (it.get("final_result") for it in (expected, now))
+    if bool(answer) != bool(answer_now):
+        yield f"final_result: {'recorded, but missing now' if answer else 'new, none was recorded'}"
+    elif same_answer is not None and answer:
+        verdict = same_answer(answer, answer_now)
         if verdict is not True:
             why = f" ({one_line(verdict, 200)})" if isinstance(verdict, str) else ""
-            before, after = expected["final_result"], now["final_result"]
-            yield difference("final_result", before, after) + why
-    elif is_replay and not same(expected.get("final_result"), now.get("final_result")):
-        yield difference("final_result", expected.get("final_result"), now.get("final_result"))
+            yield difference("final_result", answer, answer_now) + why
+    elif hasattr(result, "drift") and not same(answer, answer_now):
+        yield difference("final_result", answer, answer_now)
+    yield from _calls(expected.get("tool_chain", []), now.get("tool_chain", []), golden)
+    failed, failed_now = (
+        [
+            f"{error['tool_name']} ({'recovered' if error.get('recovery_action') else 'given up'})"
+            for error in output.get("errors", [])
+        ]
+        for output in (expected, now)
+    )
+    if failed != failed_now:
+        yield f"errors: recorded {_arrows(failed)}, now {_arrows(failed_now)}"
+    before, after = (it.get("execution_metadata", {}) for it in (expected, now))
+    seconds, seconds_now = (it.get("total_execution_time") or 0 for it in (before, after))
+    yield from _bound(seconds, seconds_now, time_factor, _TIME_SLACK, "seconds")
+    usage, usage_now = (it.get("token_usage") or {} for it in (before, after))
+    tokens, tokens_now = (it.get("total_tokens") or 0 for it in (usage, usage_now))
+    yield from _bound(tokens, tokens_now, token_factor, _TOKEN_SLACK, "tokens")
 
 
 def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]:
@@ -162,40 +177,24 @@ def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]
     if names != names_now:
         yield f"tool sequence: recorded {_arrows(names)}, now {_arrows(names_now)}"
     for number, (before, after) in enumerate(zip(expected, now, strict=False), start=1):
-        if before["tool_name"] != after["tool_name"]:
+        tool = before["tool_name"]
+        if tool != after["tool_name"]:
             return  # what follows belongs to another way
-        for line in _call(before, after, golden):
-            yield f"call {number} ({before['tool_name']}): {line}"
-
-
-def _call(before: Mapping[str, Any], after: Mapping[str, Any], golden: Golden) -> Iterator[str]:
-    volatile = any(fnmatchcase(before["tool_name"], it) for it in golden.get("volatile") or ())
-    is_compared = before["success"] and after["success"] and not volatile
-    if before.get("retry_attempt") != after.get("retry_attempt"):
-        yield difference("retry_attempt", before.get("retry_attempt"), after.get("retry_attempt"))
-    if before["success"] != after["success"]:
-        yield (
-            "succeeded when recorded, failed now: " + one_line(after.get("error"), 200)
-            if before["success"]
-            else "failed when recorded, succeeded now"
-        )
-    if not same(before["arguments"], after["arguments"]):
-        yield difference("arguments", before["arguments"], after["arguments"])
-    elif is_compared and not same(before["result"], after["result"]):
-        yield difference("result", before["result"], after["result"])
-
-
-def _errors(expected: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Which tools failed and whether something was done about it, in order."""
-    before, after = (
-        [
-            f"{error['tool_name']} ({'recovered' if error.get('recovery_action') else 'given up'})"
-            for error in output.get("errors", [])
-        ]
-        for output in (expected, now)
-    )
-    if before != after:
-        yield f"errors: recorded {_arrows(before)}, now {_arrows(after)}"
+        which = f"call {number} ({tool})"
+        again, again_now = before.get("retry_attempt"), after.get("retry_attempt")
+        if again != again_now:
+            yield difference(f"{which}: retry_attempt", again, again_now)
+        is_volatile = any(fnmatchcase(tool, it) for it in golden.get("volatile") or ())
+        is_compared = before["success"] and after["success"] and not is_volatile
+        if before["success"] and not after["success"]:
+            error = one_line(after.get("error"), 200)
+            yield f"{which}: succeeded when recorded, failed now: {error}"
+        elif after["success"] and not before["success"]:
+            yield f"{which}: failed when recorded, succeeded now"
+        if not same(before["arguments"], after["arguments"]):
+            yield difference(f"{which}: arguments", before["arguments"], after["arguments"])
+        elif is_compared and not same(before["result"], after["result"]):
+            yield difference(f"{which}: result", before["result"], after["result"])
 
 
 def _bound(
@@ -242,6 +241,96 @@ def _short(value: object, start: int = 0) -> str:
     if start and isinstance(value, str):
         value = f"…{value[start:]}"
     return one_line(json.dumps(value, ensure_ascii=False, default=str), _SHOWN)
+
+
+class Shape(NamedTuple):
+    """What of a request matters."""
+
+    model: str
+    tools: list[str]
+    """Those that may be called, by their names on the wire."""
+    roles: list[str]
+    results: list[tuple[int, str, str]]
+    """What the model is told of its calls: message, from 1; name on the wire; text."""
+
+
+def request_differences(
+    recorded: Mapping[str, Any], now: Mapping[str, Any], volatile: Iterable[str] = ()
+) -> Iterator[str]:
+    """How two entries of ``provider_responses`` differ in what they ask, in words.
+
+    ``volatile`` are patterns of tools whose results may be anything.
+    """
+    if not isinstance(recorded.get("request"), Mapping):
+        return
+    before, after = request_shape(recorded), request_shape(now)
+    if before.model != after.model:
+        yield f"model: recorded {before.model}, now {after.model}"
+    if gone := [name for name in before.tools if name not in after.tools]:
+        yield f"tools: no longer offered: {', '.join(gone)}"
+    if new := [name for name in after.tools if name not in before.tools]:
+        yield f"tools: not offered when recorded: {', '.join(new)}"
+    if before.roles != after.roles:
+        pairs = enumerate(zip_longest(before.roles, after.roles, fillvalue="nothing"), start=1)
+        number, (role, role_now) = next(it for it in pairs if it[1][0] != it[1][1])
+        lengths = f"{counted(len(before.roles), 'message')} recorded, {len(after.roles)} now"
+        yield f"message {number}, role: recorded {role}, now {role_now} ({lengths})"
+        return  # what follows belongs to another conversation
+    # Names on the wire, where a namespace leads and dots are underscores.
+    any_of = ["*" + pattern.replace(".", "_") for pattern in volatile]
+    for (number, name, text), (_, _, text_now) in zip(before.results, after.results, strict=False):
+        if not (same(text, text_now) or any(fnmatchcase(name, it) for it in any_of)):
+            yield difference(f"message {number}, result of {name}", text, text_now)
+
+
+def request_shape(exchange: Mapping[str, Any]) -> Shape:
+    """What matters of a request in any wire format."""
+    body = exchange["request"] if isinstance(exchange["request"], Mapping) else {}
+    # Gemini names the model in the address.
+    in_address = re.search(r"/models/([^:/]+)", str(exchange.get("path") or ""))
+    model = body.get("model") or (in_address[1] if in_address else "none")
+    tools = [
+        str(function.get("name"))
+        for tool in dicts_in(body.get("tools"))
+        for function in dicts_in(tool.get("functionDeclarations"))
+        or dicts_in(tool.get("function_declarations"))
+        or [tool.get("function") or tool]
+    ]
+    config = body.get("toolConfig") or body.get("tool_config")
+    calling = at(config, "functionCallingConfig") or at(config, "function_calling_config")
+    # They may be defined only for calls in the history, where none may be called.
+    is_none = body.get("tool_choice") in ("none", {"type": "none"}) or at(calling, "mode") == "NONE"
+    messages: list[tuple[str, list[JSONObject]]] = []
+    """The role of each, and what it is made of: itself, or the items of one reply."""
+    if any(body.get(name) for name in _HEADS):
+        messages.append(("system", []))
+    for message in dicts_in(body.get("messages") or body.get("contents") or body.get("input")):
+        kind = message.get("type")
+        known = str(message.get("role") or _ROLE_OF_ITEM.get(str(kind), kind))
+        role = _SAME_ROLE.get(known, known)
+        if kind and role == "assistant" and messages and messages[-1][0] == role:
+            messages[-1][1].append(message)
+        else:
+            messages.append((role, [message]))
+    roles = [role for role, _ in messages]
+    return Shape(str(model), [] if is_none else sorted(tools), roles, [*_results(messages)])
+
+
+def _results(messages: Iterable[tuple[str, list[JSONObject]]]) -> Iterator[tuple[int, str, str]]:
+    names: dict[object, str] = {}
+    for number, (_, items) in enumerate(messages, start=1):
+        parts = (part for it in items for part in dicts_in(it.get("parts") or it.get("content")))
+        for item in (*items, *parts):
+            for call in dicts_in(item.get("tool_calls")):
+                names[call.get("id")] = str(at(call, "function", "name"))
+            kind = "tool" if item.get("role") == "tool" else str(item.get("type"))
+            if kind in ("function_call", "tool_use"):
+                names[item.get("call_id", item.get("id"))] = str(item.get("name"))
+            elif kind in _RESULTS:
+                identifier, text = (item.get(field) for field in _RESULTS[kind])
+                yield number, names.get(identifier, str(identifier)), as_text(text)
+            elif isinstance(answer := item.get("functionResponse"), dict):
+                yield number, str(answer.get("name")), as_text(answer.get("response"))
 
 
 def provider_drift(golden: Mapping[str, Any]) -> list[str]:

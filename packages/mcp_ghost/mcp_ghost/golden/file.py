@@ -92,25 +92,21 @@ def save_golden(
             "provider_responses": list(provider_responses),
             **({} if servers is None else {"servers": dict(servers)}),
         }
-    golden = Golden(_published(content, path, secrets), path)
+    plain: Any = jsonable(content)  # strict JSON, whatever tools returned
+    given = plain.get("input", {})
+    config = given.get("server_config")
+    known = secrets_of(config["mcpServers"] if config else {})
+    scrubber = Scrubber({*known, *secrets}, places(path))
+    golden = Golden({}, path)
+    for key, it in plain.items():
+        golden[key] = it if key in _AS_THEY_ARE else scrubber.hide(it)
+    if config:
+        golden["input"]["server_config"] = scrubber.servers(config)
+    if "provider" in given:
+        golden["input"]["provider"] = given["provider"]
     text = json.dumps(golden, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         write_whole(path, text, mode=PRIVATE)
     except OSError as error:
         raise GoldenError(f"The golden {path} cannot be written: {reason(error)}") from error
     return golden
-
-
-def _published(content: Mapping[str, Any], path: Path, secrets: Iterable[str]) -> dict[str, Any]:
-    plain: Any = jsonable(content)  # strict JSON, whatever tools returned
-    servers = plain.get("input", {}).get("server_config")
-    known = secrets_of(servers["mcpServers"] if servers else {})
-    scrubber = Scrubber({*known, *secrets}, places(path))
-    hidden: dict[str, Any] = {
-        key: it if key in _AS_THEY_ARE else scrubber.hide(it) for key, it in plain.items()
-    }
-    if servers:
-        hidden["input"]["server_config"] = scrubber.servers(servers)
-    if "provider" in plain.get("input", {}):
-        hidden["input"]["provider"] = plain["input"]["provider"]
-    return hidden

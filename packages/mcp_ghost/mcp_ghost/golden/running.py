@@ -104,18 +104,15 @@ async def record_golden(
     make_server = partial(RecordingServer, recorded)
     done = await run(make_server=make_server, **{**arguments, "transport": recording})
     result = RecordedRun(done.to_dict())
+    # Of a server that is an object, only the name is left.
+    config = {name: it.model_dump(exclude_defaults=True) for name, it in servers.items()}
     try:
         save_golden(
             path,
             result,
             test_name=test_name,
             input={
-                # Of a server that is an object, only the name is left.
-                "server_config": {
-                    "mcpServers": {
-                        name: it.model_dump(exclude_defaults=True) for name, it in servers.items()
-                    }
-                },
+                "server_config": {"mcpServers": config},
                 # Without the port that a local server happened to get.
                 "base_url": re.sub(r":\d+(?=/|$)", "", where) if endpoint.is_loopback else where,
                 **{name: it for name, it in arguments.items() if name not in _NOT_OF_THE_INPUT},
@@ -173,14 +170,11 @@ async def replay_golden(
         make_server = partial(RecordedServer, known)
     elif servers != "live":
         raise ValueError(f'servers must be "live" or "recorded", not {servers!r}.')
-    result = (
-        await run(
-            make_server=make_server, **{"system_prompt": "", **arguments, "transport": replies}
-        )
-    ).to_dict()
+    arguments = {"system_prompt": "", **arguments, "transport": replies}
+    result = await run(make_server=make_server, **arguments)
     if replies.exhausted:
         raise replies.exhausted
-    return Replayed(result, replies.drift)
+    return Replayed(result.to_dict(), replies.drift)
 
 
 def _base_url(arguments: Mapping[str, Any]) -> str:

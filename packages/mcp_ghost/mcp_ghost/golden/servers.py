@@ -45,7 +45,7 @@ class RecordingServer(Server):
         super().take(schemas, annotations)
         about = {"annotations": dict(annotations), "revision": self.revision}
         about |= {"instructions": self.own_instructions, "version": self.version}
-        self._recorded.update(tools=schemas, **about)
+        self._recorded |= {"tools": schemas, **about}
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
@@ -82,17 +82,15 @@ class RecordedServer(Leaf):
     async def __aenter__(self) -> Self:
         known = self._recorded
         if known is None:
-            self.failure = MCPServerStartupError(
-                f"The golden has nothing from MCP server '{self.name}'."
-            )
+            why = f"The golden has nothing from MCP server '{self.name}'."
+            self.failure = MCPServerStartupError(why)
         elif known["failure"] is not None:
             self.failure = MCPServerStartupError(known["failure"])
         else:
             self.take(known["tools"], known["annotations"])
             self.is_alive, self.revision = True, known["revision"]
-            self.own_instructions, self.version = (
-                known.get(it, "") for it in ("instructions", "version")
-            )
+            self.own_instructions = known.get("instructions", "")
+            self.version = known.get("version", "")
         return self
 
     async def call(self, call: Call) -> Outcome:

@@ -16,8 +16,8 @@ from typing import Any
 import httpx2
 
 from mcp_ghost.errors import GoldenError, GoldenExhaustedError
+from mcp_ghost.golden.comparison import request_differences
 from mcp_ghost.golden.file import as_golden
-from mcp_ghost.golden.request_shape import request_differences
 from mcp_ghost.golden.scrub import Scrubber, places
 from mcp_ghost.providers.transport import Endpoint, network_transport
 from mcp_ghost.results import as_text, parsed
