@@ -144,21 +144,15 @@ port_number = whole_number(1, 2**16 - 1)
 seed_number = whole_number(0, 2**31 - 1)
 
 
-def number(text: str) -> float:
-    """A type of flag: a finite number that is not below 0."""
-    return _finite(text, 0.0, "a number of 0 or more")
-
-
-def seconds(text: str) -> float:
-    """A type of flag: a finite time above 0."""
-    return _finite(text, sys.float_info.min, "a number of seconds above 0")
-
-
-def _finite(text: str, least: float, wanted: str) -> float:
+def _finite(text: str, *, least: float, wanted: str) -> float:
     with suppress(ValueError):
         if least <= (found := float(text)) < float("inf"):
             return found
     raise argparse.ArgumentTypeError(f"'{text}' is not {wanted}")
+
+
+number = partial(_finite, least=0.0, wanted="a number of 0 or more")
+seconds = partial(_finite, least=sys.float_info.min, wanted="a number of seconds above 0")
 
 
 def http_url(text: str) -> str:

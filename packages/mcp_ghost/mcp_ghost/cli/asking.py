@@ -26,17 +26,17 @@ _LINES_AROUND = 6
 """Of a question: its heading, what follows its picture, and the answer."""
 
 
-class Form:
-    """Asks whoever sits at the terminal, one ``turn`` at a time; for ``elicit``."""
+class Person:
+    """Whoever sits at the terminal: asked one thing at a time, by servers and before calls."""
 
-    def __init__(self, screen: Screen, turn: asyncio.Lock) -> None:
+    def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._turn = turn
+        self._turn = asyncio.Lock()
 
-    async def __call__(
+    async def fill_in(
         self, server: str, message: str, schema: dict[str, Any]
     ) -> dict[str, Any] | None:
-        """The answers by name; None when the input ended instead."""
+        """The answers to a server's form, by name; None when the input ended instead."""
         fields = schema.get("properties") or {}
         async with self._turn:
             self._screen.idle()
@@ -47,13 +47,13 @@ class Form:
             forget_input()
             try:
                 for name, field in fields.items():
-                    await self._fill_in(answers, name, field, schema.get("required") or ())
+                    await self._ask(answers, name, field, schema.get("required") or ())
             except EOFError:
                 self._screen.text("declined", "yellow", mark="!")
                 return None
             return answers
 
-    async def _fill_in(
+    async def _ask(
         self, answers: dict[str, Any], name: str, field: Field, required: Sequence[str]
     ) -> None:
         """Ask until the answer fits; an empty one leaves out what need not be there."""
@@ -70,15 +70,7 @@ class Form:
             except ValueError as error:
                 self._screen.text(str(error), "yellow", mark="!")
 
-
-class Consent:
-    """Asks whoever sits at the terminal before calls; for ``approve``."""
-
-    def __init__(self, screen: Screen, turn: asyncio.Lock) -> None:
-        self._screen = screen
-        self._turn = turn
-
-    async def __call__(
+    async def approve(
         self, tool_name: str, arguments: dict[str, Any], annotations: dict[str, Any]
     ) -> bool | str | Allowed:
         """True, always, or why not; an answer that is neither yes nor no is the reason."""
@@ -126,9 +118,8 @@ def value_of(field: Field, text: str) -> str | float | bool | list[str]:
     """
     kind = field.get("type", "string")
     if kind == "array":
-        items = field.get("items")
-        choices = {**items} if isinstance(items, Mapping) else {}
-        return [_chosen(choices, part.strip()) for part in text.split(",") if part.strip()]
+        items = field.get("items", {})
+        return [_chosen(items, part.strip()) for part in text.split(",") if part.strip()]
     if kind == "boolean":
         if text.lower() not in (*_YES, *_NO):
             raise ValueError("yes or no?")
@@ -177,8 +168,7 @@ def looks_secret(name: str, field: Field) -> bool:
 
 
 def _label(name: str, field: Field) -> str:
-    items = field.get("items")
-    choices = [*_choices(field), *(_choices(items) if isinstance(items, Mapping) else ())]
+    choices = [*_choices(field), *_choices(field.get("items", {}))]
     listed = ", ".join(f"{number} {title}" for number, (_, title) in enumerate(choices, start=1))
     kind = "y/n" if field.get("type") == "boolean" else listed
     asked = str(field.get("title") or name)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from mcp_ghost.cli.asking import Consent, Form, line_after
+from mcp_ghost.cli.asking import Person, line_after
 from mcp_ghost.cli.flags import PROGRAM, Flags
 from mcp_ghost.cli.inspect import facts_of, show_facts
 from mcp_ghost.cli.interruption import Interruption
@@ -45,16 +45,13 @@ class _Terminal:
         self.view = None if flags.quiet else RunView(screen)
         types = types and sys.stdout is not None and sys.stdout.isatty()
         self._typist = Typist(sys.stdout, screen) if types else None
-        self.options: dict[str, Any] = {
-            "stream": types,
-            "on_event": self._hear,
-            **flags.arguments(),
-        }
-        turn = asyncio.Lock()
+        self.options: dict[str, Any] = {"stream": types, "on_event": self._hear}
+        self.options |= flags.arguments()
+        person = Person(screen)
         if is_there:
-            self.options["elicit"] = Form(screen, turn)
+            self.options["elicit"] = person.fill_in
         if when := flags.approve_when(somebody_is_there=is_there):
-            self.options |= {"approve": Consent(screen, turn), "approve_when": when}
+            self.options |= {"approve": person.approve, "approve_when": when}
 
     def shown(self) -> AbstractContextManager[None]:
         """While the block runs, warnings are shown too, and something moves."""
@@ -78,7 +75,14 @@ def run(flags: Flags, interruption: Interruption) -> int:
     is_there = flags.prompt != "-" and _is_terminal()
     types = not (flags.json or flags.output_schema)
     terminal = _Terminal(flags, interruption, is_there=is_there, types=types)
-    output = _schema(flags.output_schema) if flags.output_schema else None
+    output = None
+    if path := flags.output_schema:
+        try:
+            output = json.loads(read_regular(Path(path)))
+        except ValueError as error:
+            raise ValueError(f"{path} is not JSON: {error}") from error
+        if not isinstance(output, dict):
+            raise ValueError(f"{path} is not a JSON schema: it must be an object.")
     arguments = {"user_prompt": prompt, "output": output, **terminal.options}
     fault = None
     with terminal.shown():
@@ -102,26 +106,14 @@ def run(flags: Flags, interruption: Interruption) -> int:
     return DONE if result["success"] and not fault else FAILED
 
 
-def _schema(path: str) -> dict[str, Any]:
-    """The JSON schema in a file."""
-    try:
-        schema = json.loads(read_regular(Path(path)))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(schema, dict):
-        raise ValueError(f"{path} is not a JSON schema: it must be an object.")  # noqa: TRY004
-    return schema
-
-
 def chat(flags: Flags, interruption: Interruption) -> int:
     """Do request after request until the input ends; return the last one's exit code."""
     is_there = _is_terminal()
     terminal = _Terminal(flags, interruption, is_there=is_there)
     if is_there and not flags.quiet:
         servers = ", ".join(load_servers(flags.config)) or "no server"
-        terminal.screen.text(
-            f"The model may call the tools of {servers}, started with your first request."
-        )
+        offer = f"The model may call the tools of {servers}, started with your first request."
+        terminal.screen.text(offer)
         terminal.screen.text("Enter sends a request; Ctrl-D or /exit ends the chat.", "dim")
 
     async def converse() -> int:

@@ -137,19 +137,23 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = add_command(commands, "run", "run one operation")
-    what = _add_what(run)
-    add_flags(what, _PROMPT, prompt={"required": True})
-    _add_how(run)
-    add_flags(run.add_argument_group("output"), f"{_OUTPUT}{_QUIET}")
-    chat = add_command(commands, "chat", "talk with a model that may call tools; Ctrl-D ends it")
-    _add_what(chat)
-    _add_how(chat)
-    add_flags(chat.add_argument_group("output"), _QUIET)
+    needed = {flag: {"required": True} for flag in ("config", "provider", "prompt")}
+    system = {"default": DEFAULT_SYSTEM_PROMPT}
+    for name, purpose, asked, output in (
+        ("run", "run one operation", _PROMPT, f"{_OUTPUT}{_QUIET}"),
+        ("chat", "talk with a model that may call tools; Ctrl-D ends it", "", _QUIET),
+    ):
+        command = add_command(commands, name, purpose)
+        group = command.add_argument_group("what to do")
+        add_flags(group, f"{_WHAT_TO_DO}{asked}", **needed, system=system)
+        _add_options(command.add_argument_group("model"), _MODEL)
+        add_trust(command)
+        _add_options(command.add_argument_group("limits"), f"{_LIMITS}{_CHOICE}{_APPROVE}")
+        add_flags(command.add_argument_group("output"), output)
     tools = add_command(commands, "tools", "list the tools of the servers")
     config = next(line for line in _WHAT_TO_DO.splitlines() if "--config" in line)
     startup = next(line for line in _LIMITS.splitlines() if "--startup" in line)
-    add_flags(tools, config, config={"required": True})
+    add_flags(tools, config, **needed)
     _add_options(tools, f"{startup}\n{_CHOICE}")
     add_flags(tools, "--json  print everything as JSON")
     inspect = add_command(commands, "inspect", "show a recorded run step by step")
@@ -176,20 +180,6 @@ class _Version(argparse.Action):
 
         print(f"{PROGRAM} {__version__}")
         parser.exit()
-
-
-def _add_what(command: Parser) -> argparse._ArgumentGroup:
-    group = command.add_argument_group("what to do")
-    required = {"required": True}
-    system = {"default": DEFAULT_SYSTEM_PROMPT}
-    add_flags(group, _WHAT_TO_DO, config=required, provider=required, system=system)
-    return group
-
-
-def _add_how(command: Parser) -> None:
-    _add_options(command.add_argument_group("model"), _MODEL)
-    add_trust(command)
-    _add_options(command.add_argument_group("limits"), f"{_LIMITS}{_CHOICE}{_APPROVE}")
 
 
 def _add_options(where: argparse._ActionsContainer, described: str) -> None:

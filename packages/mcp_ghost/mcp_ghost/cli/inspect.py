@@ -34,7 +34,18 @@ def show_facts(facts: JSONObject) -> None:
     screen.heading("Conversation", counted(len(facts["conversation"]), "step"))
     for step in facts["conversation"]:
         _show_step(screen, step)
-    _show_cost(screen, facts)
+    metadata = facts["metadata"]
+    took = duration(metadata.get("total_execution_time") or 0)
+    screen.heading("Cost", took)
+    for number, reply in enumerate(facts["replies"], start=1):
+        usage, failed = reply.get("token_usage"), reply.get("error") or reply.get("status", 200)
+        parts = [(f"request {number}", ""), (_usage(usage) if usage else "no figures", "dim")]
+        if failed != 200:
+            parts.append((f"failed: {failed}", "red"))
+        screen.parts(parts)
+    total = _usage(metadata.get("token_usage") or {})
+    calls = counted(len(facts["calls"]), "tool call")
+    screen.parts([("all", "bold"), (total, ""), (calls, ""), (took, "")])
     screen.heading("Failures", str(len(facts["failures"])))
     for failure in facts["failures"]:
         screen.text(cap(failure, _LONGEST), "red", mark="✗")
@@ -76,14 +87,10 @@ def _steps(history: Sequence[JSONObject], chain: Sequence[JSONObject]) -> Iterat
     tries: dict[str, list[JSONObject]] = {}
     for number, message in enumerate(history, start=1):
         step = {"step": number, "role": message["role"], "content": message.get("content") or ""}
-        calls = message.get("tool_calls") or []
-        for call in calls:
-            tries[call["id"]] = _take(remaining, call["function"]["name"])
-        if calls:
-            step["calls"] = [
-                {"tool_name": it["function"]["name"], "arguments": it["function"]["arguments"]}
-                for it in calls
-            ]
+        for call in message.get("tool_calls") or ():
+            tool, arguments = call["function"]["name"], call["function"]["arguments"]
+            tries[call["id"]] = _take(remaining, tool)
+            step.setdefault("calls", []).append({"tool_name": tool, "arguments": arguments})
         if message["role"] == "tool":
             step["tries"] = tries.get(str(message.get("tool_call_id")), [])
         yield step
@@ -116,50 +123,25 @@ def _failures(output: JSONObject, chain: Sequence[JSONObject]) -> Iterator[str]:
         yield "the run ended without success"
 
 
-# --- on a screen
-
-
 def _show_step(screen: Screen, step: JSONObject) -> None:
-    role = step["role"]
-    mark = str(step["step"])
-    if step.get("tries"):
-        for attempt in step["tries"]:
-            _show_try(screen, attempt, mark)
-            mark = ""
-    else:
+    role, mark, tries = step["role"], str(step["step"]), step.get("tries")
+    if not tries:
         screen.parts([(role, _ROLE_STYLE.get(role, ""))], mark=mark)
+    for attempt in tries or ():
+        sign, style = ("✓", "green") if attempt["success"] else ("✗", "red")
+        again = f"retry {attempt['retry_attempt']}" if attempt.get("retry_attempt") else ""
+        parts = [
+            (f"tool {sign} {attempt['tool_name']}", style),
+            (duration(attempt["execution_time"]), ""),
+            (again, "yellow"),
+            (one_line(attempt["error"] or "", 200), "red"),
+        ]
+        screen.parts([part for part in parts if part[0]], mark=mark)
+        mark = ""
     if step["content"]:
         screen.text(cap(step["content"], _LONGEST), "dim" if role == "system" else "")
     for call in step.get("calls", []):
         screen.parts([(f"{call['tool_name']} {call['arguments']}", "bold")], mark=" →")
-
-
-def _show_try(screen: Screen, attempt: JSONObject, mark: str) -> None:
-    style = "green" if attempt["success"] else "red"
-    sign = "✓" if attempt["success"] else "✗"
-    again = f"retry {attempt['retry_attempt']}" if attempt.get("retry_attempt") else ""
-    parts = [
-        (f"tool {sign} {attempt['tool_name']}", style),
-        (duration(attempt["execution_time"]), ""),
-        (again, "yellow"),
-        (one_line(attempt["error"] or "", 200), "red"),
-    ]
-    screen.parts([part for part in parts if part[0]], mark=mark)
-
-
-def _show_cost(screen: Screen, facts: JSONObject) -> None:
-    metadata = facts["metadata"]
-    took = duration(metadata.get("total_execution_time") or 0)
-    screen.heading("Cost", took)
-    for number, reply in enumerate(facts["replies"], start=1):
-        usage, failed = reply.get("token_usage"), reply.get("error") or reply.get("status", 200)
-        parts = [(f"request {number}", ""), (_usage(usage) if usage else "no figures", "dim")]
-        if failed != 200:
-            parts.append((f"failed: {failed}", "red"))
-        screen.parts(parts)
-    total = _usage(metadata.get("token_usage") or {})
-    calls = counted(len(facts["calls"]), "tool call")
-    screen.parts([("all", "bold"), (total, ""), (calls, ""), (took, "")])
 
 
 def _usage(usage: Mapping[str, int]) -> str:

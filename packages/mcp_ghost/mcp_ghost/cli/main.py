@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mcp_ghost.cli.flags import PROGRAM, Flags, parse_flags
+from mcp_ghost.cli.flags import PROGRAM, parse_flags
 from mcp_ghost.cli.program import WRONG_USE, Errors, complain, program
-from mcp_ghost.errors import POSIX_ONLY
+from mcp_ghost.errors import POSIX_ONLY, MCPGhostError
 
 if TYPE_CHECKING:
     from mcp_ghost.cli.interruption import Interruption
@@ -20,23 +20,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(PROGRAM, POSIX_ONLY)
         return WRONG_USE
     flags = parse_flags(arguments)
-    return program(PROGRAM, lambda interruption: _work(flags, interruption), _errors)
 
+    def work(interruption: Interruption) -> int:
+        from mcp_ghost.cli import commands  # which neither --help nor a wrong flag waits for
 
-def _errors() -> Errors:
-    from mcp_ghost.errors import MCPGhostError
+        code: int = getattr(commands, flags.command)(flags, interruption)
+        return code
 
-    return Errors(wrong_use=(MCPGhostError, ValueError))
-
-
-def _work(flags: Flags, interruption: Interruption) -> int:
-    from mcp_ghost.cli import commands  # which neither --help nor a wrong flag waits for
-
-    work = {
-        "run": commands.run,
-        "chat": commands.chat,
-        "tools": commands.tools,
-        "inspect": commands.inspect,
-        "replay": commands.replay,
-    }
-    return work[flags.command](flags, interruption)
+    return program(PROGRAM, work, lambda: Errors(wrong_use=(MCPGhostError, ValueError)))

@@ -43,6 +43,8 @@ class Screen:
         self.is_live = live
         """Whether somebody may watch."""
         self._status: Status | None = None
+        self._draw: Callable[[], Iterator[RenderableType]]
+        """What rich asks for anew at every frame, as long as something is waited for."""
         self._bar: tuple[str, ProgressBar] | None = None
         """The latest one and its label, as long as it is shown."""
         self._lock = threading.RLock()
@@ -123,11 +125,11 @@ class Screen:
         """
         label, width, since = one_line(label, 60), self._room, time.monotonic()
 
-        def draw(console: Console) -> Iterator[RenderableType]:
+        def draw() -> Iterator[RenderableType]:
             line = f"{label} {_after(since)}".rstrip()
             yield Text(line, "dim", no_wrap=True, overflow="ellipsis")
             if text := " ".join(plain(more).split()):
-                yield from Text(text, "dim italic").wrap(console, width)[-_LINES_OF_MORE:]
+                yield from Text(text, "dim italic").wrap(self._console, width)[-_LINES_OF_MORE:]
 
         self._wait(draw)
 
@@ -135,7 +137,7 @@ class Screen:
         """Show at the bottom a line of (text, style) for each of ``rows``, asked for every time."""
         width = self._room
 
-        def draw(_: Console) -> Iterator[RenderableType]:
+        def draw() -> Iterator[RenderableType]:
             for parts in rows():
                 line = _dotted(parts, Text(no_wrap=True, overflow="ellipsis"))
                 line.truncate(width, overflow="ellipsis")
@@ -151,7 +153,7 @@ class Screen:
         label, width, since = one_line(label, 60), self._room, time.monotonic()
         bar = ProgressBar(1.0, width=min(_BAR, width // 4), pulse=True)
 
-        def draw(_: Console) -> Iterator[RenderableType]:
+        def draw() -> Iterator[RenderableType]:
             """The label, cut where it leaves no room; the bar; how far, or for how long already."""
             tail = _after(since) if bar.pulse else f"{bar.percentage_completed or 0:.0f} %"
             shown = Text(label, "dim")
@@ -179,18 +181,19 @@ class Screen:
     def _room(self) -> int:
         return (self.width or _FULL_WIDTH) - INDENT
 
-    def _wait(self, draw: Callable[[Console], Iterator[RenderableType]]) -> bool:
+    def _wait(self, draw: Callable[[], Iterator[RenderableType]]) -> bool:
         """Have ``draw`` show at every frame what is being waited for, where something moves."""
         with self._lock:
             if not self.is_live or self._console.quiet:
                 return False
-            self._bar = None
+            self._bar, self._draw = None, draw
             if self._status is None:
-                self._status = Status(_Drawn(draw), console=self._console, spinner="dots")
+                self._status = Status(self, console=self._console, spinner="dots")
                 self._status.start()
-            else:
-                self._status.update(_Drawn(draw))
             return True
+
+    def __rich_console__(self, _: Console, __: ConsoleOptions) -> Iterator[RenderableType]:
+        return self._draw()
 
     def abandon(self) -> None:
         """Write nothing more: the output is gone."""
@@ -220,16 +223,6 @@ class Screen:
                 self._console.file.flush()
             except BrokenPipeError:
                 self._console.on_broken_pipe()
-
-
-class _Drawn:
-    """What rich asks for anew at every frame."""
-
-    def __init__(self, draw: Callable[[Console], Iterator[RenderableType]]) -> None:
-        self._draw = draw
-
-    def __rich_console__(self, console: Console, _: ConsoleOptions) -> Iterator[RenderableType]:
-        return self._draw(console)
 
 
 def _after(since: float) -> str:

@@ -61,7 +61,13 @@ class RunView:
                 done = event["message"] or f"{event['progress']:g}{of_all}"
                 self._screen.busy(f"{event['tool_name']} {done}")
             case "tool_result":
-                self._result(event)
+                is_good = event["success"]
+                mark, style = ("✓", "green") if is_good else ("✗", "red")
+                more = _arguments(event["arguments"]) if is_good else one_line(event["error"])
+                parts = [(one_line(event["tool_name"], 60), style)]
+                parts += [(duration(event["execution_time"]), ""), (more, "dim")]
+                self._screen.parts([part for part in parts if part[0]], mark=mark, style=style)
+                self._think()
             case "run_end":
                 self._screen.idle()
 
@@ -89,16 +95,6 @@ class RunView:
             (duration(metadata["total_execution_time"]), ""),
         ]
         self._screen.parts(parts, mark="✓" if result["success"] else "✗")
-
-    def _result(self, event: Mapping[str, Any]) -> None:
-        if event["success"]:
-            mark, style, more = "✓", "green", _arguments(event["arguments"])
-        else:
-            mark, style, more = "✗", "red", one_line(event["error"])
-        parts = [(one_line(event["tool_name"], 60), style)]
-        parts += [(duration(event["execution_time"]), ""), (more, "dim")]
-        self._screen.parts([part for part in parts if part[0]], mark=mark, style=style)
-        self._think()
 
     def _think(self) -> None:
         self._screen.busy("The model thinks …")
