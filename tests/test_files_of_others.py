@@ -20,7 +20,7 @@ from mcp_ghost.config.variables import resolved
 from mcp_ghost.env_file import read_env_file
 from mcp_ghost.files import open_regular, write_whole
 from mcp_ghost.golden import load_golden, save_golden
-from mcp_ghost.run.pausing.state import State
+from mcp_ghost.run.shared import State
 from movie_generator import VideoScript
 from movie_generator.settings import AppConfig
 from notes.journal import Journal

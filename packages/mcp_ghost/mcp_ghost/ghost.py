@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from mcp_ghost.events import Event
     from mcp_ghost.run.form import Form
-    from mcp_ghost.run.pausing.state import State
     from mcp_ghost.run.report.account import GhostResult
+    from mcp_ghost.run.shared import State
     from mcp_ghost.toolsets.server import Leaf
 
     T = TypeVar("T", default=Any)
@@ -396,7 +396,7 @@ class Ghost:
 
         ``state`` replaces what this Ghost knew about the conversation.
         """
-        from mcp_ghost.run.pausing.state import State
+        from mcp_ghost.run.shared import State
 
         kept = State.of(state)
         settings = self._settings

@@ -195,7 +195,9 @@ class Server:
                 send({"jsonrpc": "2.0", "method": "notifications/progress", "params": said})
             time.sleep(arguments.get("then", 0))
         if params["name"] == "grow":
-            self.tools.append({"name": arguments.get("name", "new"), "inputSchema": ROUTED})
+            name = arguments.get("name", "new")
+            self.tools = [tool for tool in self.tools if tool["name"] != name]
+            self.tools.append({"name": name, "inputSchema": ROUTED})
             changed = {"jsonrpc": "2.0", "method": CHANGED}
             for told in [*self.listeners.values()] if MODERN in KNOWN else [send]:
                 told(changed)

@@ -10,8 +10,8 @@ from mcp_ghost.media import Gallery, media_in
 from mcp_ghost.results import ResultBudget, ToolCallResult, format_tool_response
 from mcp_ghost.run import prompts
 from mcp_ghost.run.calls import CallPolicy, failure
-from mcp_ghost.run.pausing.approval import Approved
 from mcp_ghost.run.pausing.ledger import Told
+from mcp_ghost.run.recovery import Approved
 from mcp_ghost.run.search import FIND_TOOLS
 from mcp_ghost.run.shared import Run
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome
@@ -39,12 +39,9 @@ class GhostPolicy(CallPolicy):
         self._approved = approved
         self._as_seen = run.conversation.as_seen
 
-    def budget(self) -> ResultBudget:
-        """The room for the results of one reply."""
-        return ResultBudget(self._run.settings["max_result_tokens_per_turn"])
-
     async def before(self, calls: Sequence[Call]) -> None:
         """Pause where a person has to be asked: earlier calls may depend on what is decided."""
+        self.budget = ResultBudget(self._run.settings["max_result_tokens_per_turn"])
         self._approved.check(calls)
 
     async def told(self, call: Call, outcome: Outcome, *, may_have_acted: bool) -> Told:
@@ -58,9 +55,26 @@ class GhostPolicy(CallPolicy):
         if kind is Kind.STOPPED:
             text = prompts.failure(tool, outcome.reason)
             return Told(kind, failure(text), stopped=outcome.reason)
-        text = await self._failed(call, outcome, may_have_acted=may_have_acted)
-        stopped = None if self.by_server else f"{tool} failed before it"
-        return Told(kind, failure(text), stopped, is_end=not self.by_server)
+        account, events = self._run.account, self._run.events
+        error = outcome.error or outcome.reason
+        if not account.knows(call):  # it was not even tried
+            record = account.tried(call, 0.0, result.content, error)
+            await events.emit("tool_result", **asdict(record))
+        message = account.words(error)
+        if may_have_acted:
+            message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
+        said = message if kind is Kind.TOOL_ERROR else self._as_seen(message)
+        if not self.by_server:
+            account.failed(call.name, error, place=call.place)
+            text, stopped = prompts.failure(tool, said), f"{tool} failed before it"
+            return Told(kind, failure(text), stopped, is_end=True)
+        if kind is Kind.REFUSED:
+            account.failed(call.name, error, "told the model", call.place)
+            return Told(kind, failure(prompts.refused(tool, said)))
+        account.failed(call.name, error, "asked the model for another way", call.place)
+        account.backtracks += 1
+        await events.emit("backtrack", tool_name=call.name, error=message)
+        return Told(kind, failure(prompts.another_way(tool, said, result.content)))
 
     def skipped(self, why: str) -> str:
         """What the model is told of a call that is left out."""
@@ -71,28 +85,3 @@ class GhostPolicy(CallPolicy):
         return result.text if result.is_error else format_tool_response(result.content)
 
     text = content
-
-    async def _failed(self, call: Call, outcome: Outcome, *, may_have_acted: bool) -> str:
-        """Note a failure; returns what the model is told."""
-        account, events = self._run.account, self._run.events
-        kind, error = outcome.kind, outcome.error or outcome.reason
-        content = outcome.result.content
-        if not account.knows(call):  # it was not even tried
-            record = account.tried(call, 0.0, content, error)
-            await events.emit("tool_result", **asdict(record))
-        message = account.words(error)
-        if may_have_acted:
-            message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
-        recovery = "asked the model for another way" if self.by_server else None
-        if kind is Kind.REFUSED and recovery:
-            recovery = "told the model"
-        account.failed(call.name, error, recovery, call.place)
-        tool = self._as_seen(call.name)
-        said = message if kind is Kind.TOOL_ERROR else self._as_seen(message)
-        if not self.by_server:
-            return prompts.failure(tool, said)
-        if kind is Kind.REFUSED:
-            return prompts.refused(tool, said)
-        account.backtracks += 1
-        await events.emit("backtrack", tool_name=call.name, error=message)
-        return prompts.another_way(tool, said, content)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 from mcp_ghost.errors import LLMError, LLMStatusError, is_too_long
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 from mcp_ghost.providers.streaming import Delta
-from mcp_ghost.run.limits import Budget
+from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.shared import Run
 
 _CACHED = {"type": "ephemeral"}
+_logger = logging.getLogger(__name__)
 
 
 class Asking:
@@ -19,7 +21,7 @@ class Asking:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._budget = Budget(run.settings["token_budget"], run.settings["cost_budget"])
+        self._has_warned = False
 
     async def complete(
         self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
@@ -31,13 +33,13 @@ class Asking:
             LLMError: There is none.
         """
         run, conversation, settings = self._run, self._run.conversation, self._run.settings
-        self._budget.check(run.account)
+        self._check_budget()
         known = tools or conversation.known_tools
         view = await conversation.memory.view(messages, known, self._summary)
         view[-1] = {**view[-1], "cache_control": _CACHED}
-        while conversation.compactions:
-            await run.events.emit("compaction", **conversation.compactions.pop(0))
-        self._budget.check(run.account)  # a summary was paid for, too
+        while conversation.memory.compactions:
+            await run.events.emit("compaction", **conversation.memory.compactions.pop(0))
+        self._check_budget()  # a summary was paid for, too
         form, stop = conversation.wanted, settings["stop"]
 
         async def tell(delta: Delta) -> None:
@@ -80,6 +82,24 @@ class Asking:
         )
         return response
 
+    def _check_budget(self) -> None:
+        """Raise a RunStoppedError where what was spent so far reaches the budget."""
+        account, settings = self._run.account, self._run.settings
+        if not account.replies:
+            return
+        tokens, spent = settings["token_budget"], account.usage.total_tokens
+        dollars, cost = settings["cost_budget"], account.usage.cost
+        if tokens is not None and spent >= tokens:
+            raise RunStoppedError(f"the budget of {tokens} tokens is spent ({spent})")
+        if dollars is not None and account.is_priced and cost >= dollars:
+            raise RunStoppedError(f"the budget of ${dollars:g} is spent (${cost:.4g})")
+        reported = {"token_budget": spent, "cost_budget": account.is_priced}
+        given = {"token_budget": tokens, "cost_budget": dollars}
+        blind = " and ".join(it for it in given if given[it] is not None and not reported[it])
+        if blind and not self._has_warned:
+            self._has_warned = True
+            _logger.warning("%s cannot be enforced: the provider reports no figures", blind)
+
     async def _traced(self, view: Sequence[Message], **options: Any) -> LLMResponse:  # noqa: ANN401
         """One request, in a span of its own."""
         run = self._run
@@ -94,7 +114,7 @@ class Asking:
     async def _summary(self, request: list[Message]) -> str | None:
         """The model's summary of older exchanges; None where it has to be made without it."""
         account = self._run.account
-        self._budget.check(account)
+        self._check_budget()
         try:
             response = await self._traced(request, extra_body=self._run.settings["extra_body"])
         except LLMError as error:

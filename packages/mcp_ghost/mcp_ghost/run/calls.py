@@ -56,11 +56,7 @@ class CallPolicy:
         """
         self.max_parallel = max_parallel
         self.gallery = gallery
-        self._budget = budget or ResultBudget(None)
-
-    def budget(self) -> ResultBudget:
-        """The room for the results of one reply."""
-        return self._budget
+        self.budget = budget or ResultBudget(None)
 
     async def before(self, calls: Sequence[Call]) -> None:
         """Do what has to be done before any call of a reply is made."""
@@ -158,8 +154,19 @@ class Calls:
         known = self.ledger.outcomes.get(call.id)
         if known is not None:
             return known
-        started = time.perf_counter()
-        outcome = call.flaw or self._doubt(call) or await self._made(call)
+        started, outcome = time.perf_counter(), call.flaw
+        tool = self.toolset.tools.get(call.name)
+        may_be_made = call.id not in self.ledger.in_doubt or (tool and tool.may_be_repeated)
+        if outcome is None and not may_be_made:
+            outcome = Outcome.without_result(Kind.IN_DOUBT, _IN_DOUBT)
+        elif outcome is None:
+            self.observer.tool_called(call)
+            try:
+                outcome = await self.toolset.call(call)
+            except Exception as error:  # noqa: BLE001  a fault of ours costs this call only
+                trace = redact("".join(traceback.format_exception(error)))
+                _logger.error("An error in a toolset:\n%s", trace)  # noqa: TRY400  the trace may hold a key
+                outcome = Outcome.of_error(error)
         if outcome.kind is Kind.QUESTION:
             self.ledger.started.discard(call.id)  # it is made again later
             return None
@@ -172,46 +179,25 @@ class Calls:
             self.observer.tool_failed(call, outcome)
         may_have_acted = outcome.was_sent and not self._is_read_only(call)
         told = await self.policy.told(call, outcome, may_have_acted=may_have_acted)
-        return await self.ledger.came_back(call.id, told)
-
-    def _doubt(self, call: Call) -> Outcome | None:
-        """Why not to repeat what may have been done in a process that was ended."""
-        tool = self.toolset.tools.get(call.name)
-        if call.id not in self.ledger.in_doubt or (tool and tool.may_be_repeated):
-            return None
-        return Outcome.without_result(Kind.IN_DOUBT, _IN_DOUBT)
-
-    async def _made(self, call: Call) -> Outcome:
-        self.observer.tool_called(call)
-        try:
-            return await self.toolset.call(call)
-        except Exception as error:  # noqa: BLE001  a fault of ours costs this call only
-            trace = redact("".join(traceback.format_exception(error)))
-            _logger.error("An error in a toolset:\n%s", trace)  # noqa: TRY400  the trace may hold a key
-            return Outcome.of_error(error)
+        self.ledger.outcomes[call.id] = told
+        await self.ledger.keep()
+        return told
 
     def _messages(self, calls: Sequence[Call], told: Sequence[Told]) -> list[Message]:
         """The messages for the model, as long as they may be, with images where it takes them."""
-        policy, budget = self.policy, self.policy.budget()
-        results: list[ToolCallResult] = []
-        images: list[list[dict[str, Any]]] = []
-        for it in told:
-            result = it.result
-            attached: list[dict[str, Any]] = []
-            if policy.gallery is not None and not result.is_error and media_in(result.content):
-                notes, attached = policy.gallery.attach(result.content, budget.take)
-                result = replace(result, content=in_words(result.content, notes))
-            results.append(result)
-            images.append(attached)
+        policy, budget = self.policy, self.policy.budget
+        results = [it.result for it in told]
+        images: list[list[dict[str, Any]]] = [[] for _ in told]
+        for index, it in enumerate(results):
+            if policy.gallery is not None and not it.is_error and media_in(it.content):
+                notes, images[index] = policy.gallery.attach(it.content, budget.take)
+                results[index] = replace(it, content=in_words(it.content, notes))
         texts = [policy.text(result) for result in results]
         for index, fitted in enumerate(budget.fit(texts)):
             if fitted != texts[index]:
-                whole = results[index]
-                results[index] = (
-                    replace(whole, error_message=fitted)
-                    if whole.is_error
-                    else replace(whole, content=fitted)
-                )
+                cut = "error_message" if results[index].is_error else "content"
+                changed: dict[str, Any] = {cut: fitted}
+                results[index] = replace(results[index], **changed)
         return [
             tool_message(
                 call.id,

@@ -16,7 +16,7 @@ from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
 from mcp_ghost.run.memory import Compaction, limit_of
-from mcp_ghost.run.pausing.questions import Questions
+from mcp_ghost.run.pausing.approval import Questions
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.search import ToolSearch
 from mcp_ghost.run.settings import Settings
@@ -74,11 +74,8 @@ class Conversation:
         """Every tool that was ever on offer."""
         used = [call["function"]["name"] for call in calls_of(messages)]
         self.search = ToolSearch(settings["tool_search_above"], used, client.most_tools)
-        self.compactions: list[dict[str, Any]] = []
-        """What the memory did since somebody last looked."""
         self.memory = Compaction(
             settings["context_limit"] or limit_of(client.model, settings["reply_tokens"]),
-            self.compactions.append,
             only_latest=not settings["conversation_memory"],
         )
         self.servers = [name for name, config in servers.items() if not config.disabled]
@@ -114,12 +111,11 @@ class Conversation:
 
     def ask(self, user_prompt: str) -> None:
         """Add what the user wants; at the beginning, behind the system prompt."""
-        answered = with_answers(self.messages, _INTERRUPTED)
-        if self._has_begun:
-            self.messages[:] = [*answered, {"role": "user", "content": user_prompt}]
-        else:
-            self.messages[:] = [*self.head(), *answered, _marked("user", user_prompt)]
-            self._has_begun = True
+        plain: Message = {"role": "user", "content": user_prompt}
+        request = plain if self._has_begun else _marked("user", user_prompt)
+        self.messages[:] = with_answers(self.messages, _INTERRUPTED)
+        self.go_on()
+        self.messages.append(request)
 
     def replace(self, messages: Sequence[Message]) -> None:
         """Have said ``messages``, which lack the system prompt, and nothing else."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
@@ -14,10 +13,6 @@ from pydantic.errors import PydanticUserError
 from mcp_ghost.providers.schema import response_format, strict_schema
 from mcp_ghost.results import JSON, JSONObject, jsonable, parsed
 from mcp_ghost.run.report.synthesis import final_result
-
-if TYPE_CHECKING:
-    from jsonschema.protocols import Validator
-
 
 _WRAPPED = "answer"
 """The key of what is not an object, since providers want one at the top."""
@@ -37,18 +32,18 @@ class Answer(NamedTuple):
     """As the type has it; of a JSON schema, the same."""
 
 
+Check: TypeAlias = Callable[[JSON], Answer]
+"""Raises a FormError for what does not have the form."""
+
+
 class Form:
     """Made of a pydantic model, any other type that pydantic knows, or a JSON schema."""
 
     def __init__(self, output: object) -> None:
         """Raises a ValueError for what is none of these."""
-        if isinstance(output, Mapping):
-            schema: JSONObject = json.loads(json.dumps(output))
-            self._check = partial(_checked_by_schema, _validator(schema))
-        else:
-            adapter = _adapter(output)
-            schema = adapter.json_schema()
-            self._check = partial(_checked_by_type, adapter)
+        schema, self._check = (
+            _of_schema(output) if isinstance(output, Mapping) else _of_type(output)
+        )
         name = str(schema.get("$ref", "")).rpartition("/")[2]
         self._is_wrapped = schema.get("$defs", {}).get(name, schema).get("type") != "object"
         if self._is_wrapped:
@@ -88,54 +83,53 @@ class Form:
         raise problem
 
 
-def _checked_by_schema(validator: Validator, value: JSON) -> Answer:
-    problems = [_place(it.path, it.message) for it in validator.iter_errors(value)]
-    if problems:
-        raise FormError(_joined(problems))
-    return Answer(value, value)
+def _of_schema(output: Mapping[str, Any]) -> tuple[JSONObject, Check]:
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
 
-
-def _checked_by_type(adapter: TypeAdapter[Any], value: JSON) -> Answer:
+    schema: JSONObject = json.loads(json.dumps(output))
+    kind = validator_for(schema, default=Draft202012Validator)
     try:
-        checked = adapter.validate_json(json.dumps(value))
-    except ValidationError as error:
-        problems = [_place(it["loc"], it["msg"]) for it in error.errors()]
-        raise FormError(_joined(problems)) from error
-    return Answer(adapter.dump_python(checked, mode="json", by_alias=True), checked)
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise ValueError(f"output is not a JSON schema: {error.message}") from error
+    validator = kind(schema, format_checker=kind.FORMAT_CHECKER)
+
+    def check(value: JSON) -> Answer:
+        if problems := [(it.path, it.message) for it in validator.iter_errors(value)]:
+            raise _error(problems)
+        return Answer(value, value)
+
+    return schema, check
 
 
-def _adapter(output: Any) -> TypeAdapter[Any]:  # noqa: ANN401  any type
+def _of_type(output: Any) -> tuple[JSONObject, Check]:  # noqa: ANN401  any type
     wanted = "output must be a pydantic model, another type or a JSON schema"
     if isinstance(output, str):  # which pydantic would look up as the name of a type
         raise ValueError(f"{wanted}, not {output!r}.")  # noqa: TRY004
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(output)
         wanted = "output has no JSON schema"
-        adapter.json_schema()
+        schema = adapter.json_schema()
     except (PydanticUserError, NameError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"{wanted}: {reason}") from error
-    return adapter
+
+    def check(value: JSON) -> Answer:
+        try:
+            checked = adapter.validate_json(json.dumps(value))
+        except ValidationError as error:
+            raise _error([(it["loc"], it["msg"]) for it in error.errors()]) from error
+        return Answer(adapter.dump_python(checked, mode="json", by_alias=True), checked)
+
+    return schema, check
 
 
-def _validator(schema: JSONObject) -> Validator:
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import Draft202012Validator, validator_for
-
-    kind = validator_for(schema, default=Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-    except SchemaError as error:
-        raise ValueError(f"output is not a JSON schema: {error.message}") from error
-    return kind(schema, format_checker=kind.FORMAT_CHECKER)
-
-
-def _place(path: Any, message: str) -> str:  # noqa: ANN401  names and numbers
-    where = ".".join(map(str, path))
-    return f"{where}: {message}" if where else message
-
-
-def _joined(problems: list[str]) -> str:
-    more = len(problems) - _PROBLEMS
-    listed = [" ".join(problem.split())[:300] for problem in problems[:_PROBLEMS]]
-    return "; ".join(listed) + (f"; and {more} more" if more > 0 else "")
+def _error(problems: Sequence[tuple[Iterable[object], str]]) -> FormError:
+    listed = []
+    for path, message in problems[:_PROBLEMS]:
+        where = ".".join(map(str, path))
+        listed.append(" ".join((f"{where}: {message}" if where else message).split())[:300])
+    if (more := len(problems) - _PROBLEMS) > 0:
+        listed.append(f"and {more} more")
+    return FormError("; ".join(listed))

@@ -80,19 +80,14 @@ class Compaction:
     """Everything up to ``limit`` tokens; beyond, older results are shortened, then summarised.
 
     It compacts further than it must, so that afterwards the head of the conversation stays as it
-    is for a while and providers can cache it. ``on_compaction`` is called when it does. With
-    ``only_latest``, the system prompt, the request and the latest exchange are all that is shown.
+    is for a while and providers can cache it. With ``only_latest``, the system prompt, the request
+    and the latest exchange are all that is shown.
     """
 
-    def __init__(
-        self,
-        limit: float,
-        on_compaction: Callable[[dict[str, Any]], None] = lambda _: None,
-        *,
-        only_latest: bool = False,
-    ) -> None:
+    def __init__(self, limit: float, *, only_latest: bool = False) -> None:
+        self.compactions: list[dict[str, Any]] = []
+        """What was done since somebody last looked."""
         self._limit = limit
-        self._on_compaction = on_compaction
         self._only_latest = only_latest
         self._meter = Meter()
         self._sent = 0
@@ -114,7 +109,7 @@ class Compaction:
         """
         head, exchanges = _parts(messages)
         if self._only_latest:
-            return [*head, *(exchanges[-1] if exchanges else [])]
+            return head + (exchanges[-1] if exchanges else [])
         shown = self._shown(head, exchanges)
         before = self._tokens(shown, tools)
         start = self._shortened, self._summarised
@@ -124,7 +119,7 @@ class Compaction:
             shown = self._shown(head, exchanges)
             told |= {"shortened": self._shortened, "summarised": self._summarised}
             after = self._tokens(shown, tools)
-            self._on_compaction({**told, "size_before": before, "size_after": after})
+            self.compactions.append({**told, "size_before": before, "size_after": after})
         self._sent = self._meter.estimate(shown, tools)
         return shown
 
@@ -193,8 +188,15 @@ class Compaction:
         """Have a summary of the exchanges ``until`` there; returns what to tell of it."""
         if until == self._summarised:
             return {"summary": None, "summary_by": None}
-        asked = _request(self._summary, exchanges[self._summarised : until], self._room)
-        written = await write(asked) if write else None
+        written = None
+        if write:
+            lines = "\n".join(_lines(exchanges[self._summarised : until], _TOLD))
+            told = _cut(lines, 24 * self._room)  # about six times as many tokens
+            before = f"<earlier_summary>\n{self._summary}\n</earlier_summary>\n\n"
+            asked = f"{before if self._summary else ''}<conversation>\n{told}\n</conversation>"
+            instructions = _INSTRUCTIONS.format(words=max(self._room // 3, 50))
+            system: Message = {"role": "system", "content": instructions}
+            written = await write([system, {"role": "user", "content": asked}])
         text = _cut((written or "").strip(), 4 * self._room)
         by = "model" if text else "rule"
         self._summary, self._summarised = text or self._by_rule(exchanges, until), until
@@ -207,9 +209,8 @@ class Compaction:
 
     def _by_rule(self, exchanges: list[Exchange], until: int) -> str:
         """A summary without a model: a line for each thing, the oldest left out first."""
-        added = exchanges[self._summarised : until]
-        told = (line for each in added for line in _lines(each, _LINE))
-        lines = [*self._summary.splitlines(), *told]
+        added = _lines(exchanges[self._summarised : until], _LINE)
+        lines = [*self._summary.splitlines(), *added]
         left = 4 * self._room
         kept: list[str] = []
         for line in reversed(lines):
@@ -252,21 +253,6 @@ def _parts(messages: Sequence[Message]) -> tuple[list[Message], list[Exchange]]:
 # --- what takes the place of older exchanges
 
 
-def _request(before: str, exchanges: Sequence[Exchange], room: int) -> list[Message]:
-    """What the model is asked, for a summary of ``exchanges`` and of the summary ``before`` them.
-
-    ``room``: tokens that the summary may have.
-    """
-    told = "\n".join(line for each in exchanges for line in _lines(each, _TOLD))
-    told = _cut(told, 24 * room)  # about six times as many tokens
-    earlier = f"<earlier_summary>\n{before}\n</earlier_summary>\n\n" if before else ""
-    instructions = _INSTRUCTIONS.format(words=max(room // 3, 50))
-    return [
-        {"role": "system", "content": instructions},
-        {"role": "user", "content": f"{earlier}<conversation>\n{told}\n</conversation>"},
-    ]
-
-
 def _shortened(message: Message) -> Message:
     """A message whose result, if it is one, is only told in part."""
     if message["role"] != "tool":
@@ -275,18 +261,17 @@ def _shortened(message: Message) -> Message:
     return {**message, "content": _cut(text_in(message), _SHORT) + left_out}
 
 
-def _lines(exchange: Exchange, length: int) -> Iterator[str]:
-    reply, *rest = exchange
-    said = text_in(reply).strip()
-    results = {answer.get("tool_call_id"): text_in(answer) for answer in rest}
-    if said:
-        yield f"- You said: {_cut(said, length)}"
-    for call in reply.get("tool_calls") or ():
-        asked = f"{call['function']['name']}({_cut(call['function']['arguments'], length)})"
-        yield f"- {asked} returned: {_cut(results.get(call['id'], ''), length)}"
-    for message in rest:
-        if message["role"] == "user":
-            yield f"- The user said: {_cut(text_in(message), _ASKED)}"
+def _lines(exchanges: Sequence[Exchange], length: int) -> Iterator[str]:
+    for reply, *rest in exchanges:
+        results = {answer.get("tool_call_id"): text_in(answer) for answer in rest}
+        if said := text_in(reply).strip():
+            yield f"- You said: {_cut(said, length)}"
+        for call in reply.get("tool_calls") or ():
+            asked = f"{call['function']['name']}({_cut(call['function']['arguments'], length)})"
+            yield f"- {asked} returned: {_cut(results.get(call['id'], ''), length)}"
+        for message in rest:
+            if message["role"] == "user":
+                yield f"- The user said: {_cut(text_in(message), _ASKED)}"
 
 
 def _cut(text: str, length: int) -> str:
@@ -359,14 +344,11 @@ class Meter:
 
 
 def _size(message: Message) -> int:
-    calls: Sequence[dict[str, Any]] = message.get("tool_calls") or ()
     content = message.get("content")
     parts = content if isinstance(content, list) else ()
     images = len([part for part in parts if part.get("type") == "image_url"])
-    size = _tokens(text_in(message)) + TOKENS_OF_IMAGE * images
-    for call in calls:
-        size += _tokens(call["function"]["arguments"])
-    return size
+    texts = [it["function"]["arguments"] for it in message.get("tool_calls") or ()]
+    return sum(map(_tokens, [text_in(message), *texts])) + TOKENS_OF_IMAGE * images
 
 
 def _tokens(text: str) -> int:

@@ -27,19 +27,22 @@ from mcp_ghost.run.asking import Asking
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.form import Answer, Form, FormError
-from mcp_ghost.run.limits import Deadline, RunStoppedError
-from mcp_ghost.run.pausing.approval import Approved
+from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.pausing.ledger import PausedError
-from mcp_ghost.run.pausing.questions import Interruptible
-from mcp_ghost.run.pausing.state import Standing, State
-from mcp_ghost.run.recovery import Bounded, Broken, Reported, Restarting, Unrepeated
+from mcp_ghost.run.recovery import (
+    Approved,
+    Bounded,
+    Broken,
+    Interruptible,
+    Reported,
+    Restarting,
+    Unrepeated,
+)
 from mcp_ghost.run.report import synthesis
-from mcp_ghost.run.report.account import Account, GhostResult, ServerRecord, history
-from mcp_ghost.run.report.events import Events
-from mcp_ghost.run.report.tracing import Tracing
+from mcp_ghost.run.report.account import GhostResult, ServerRecord, history
 from mcp_ghost.run.search import Searching
 from mcp_ghost.run.settings import Settings
-from mcp_ghost.run.shared import Run
+from mcp_ghost.run.shared import Run, State
 from mcp_ghost.spoken import is_spoken_call
 from mcp_ghost.toolset import Toolset
 
@@ -76,19 +79,11 @@ class Operation(Run):
         form: Form | None = None,
     ) -> None:
         """``form`` is that of this answer alone, of which ``user_prompt`` tells."""
-        account, deadline = Account(conversation.redactor), Deadline(settings["deadline"])
-        standing = Standing(user_prompt, conversation, account, settings["checkpoint"])
+        super().__init__(settings, conversation, user_prompt)
         if state is not None:
-            standing.restore(state, decisions or {})
-        events = Events(settings["on_event"], account, deadline)
-        tracing = Tracing(settings, conversation, account)
-        super().__init__(
-            settings, conversation, account, events, deadline, tracing, standing.ledger
-        )
+            self.restore(state, decisions or {})
         conversation.wanted = form or conversation.form
-        self._standing = standing
         self._messages = conversation.messages
-        self._user_prompt = user_prompt
         self._closes = closes
         self._state = state
         self._ask_model = Asking(self).complete
@@ -98,35 +93,32 @@ class Operation(Run):
         started = time.perf_counter()
         with self.tracing.run() as span:
             ending = await self._operate()
-            result = self._result(ending, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            account, value = self.account, ending.value
+            answer = None if ending.answer is None else account.clean_text(ending.answer)
+            final = account.clean(value.plain) if value else synthesis.final_result(answer)
+            request: Message = {"role": "user", "content": self.user_prompt}
+            # Where the conversation did not begin, as it would have.
+            said = self._messages or [*self.conversation.head(), request]
+            asked = [text_in(it) for it in self._messages if it["role"] == "user"]
+            known = [self.settings["system_prompt"], self.user_prompt, *asked]
+            result = GhostResult(
+                success=answer is not None,
+                final_result=final,
+                summary=synthesis.summary(account, answer, ended_by=ending.why),
+                tool_chain=synthesis.with_dependencies(account.chain, known),
+                conversation_history=history(said, account),
+                errors=account.errors,
+                execution_metadata=account.metadata(seconds),
+                servers=account.servers,
+                pending=[*ending.pending],
+                state=self.state(ending.pending) if ending.pending else None,
+                _output=value.typed if value else final,
+            )
             failed = not result.success and result.state is None
-            self.tracing.ended(span, self.account.usage, ending.why if failed else None)
+            self.tracing.ended(span, account.usage, ending.why if failed else None)
             await self.events.emit("run_end", success=result.success, summary=result.summary)
             return result
-
-    def _result(self, ending: _Ending, seconds: float) -> GhostResult:
-        answer = None if ending.answer is None else self.account.clean_text(ending.answer)
-        final = synthesis.final_result(answer)
-        request: Message = {"role": "user", "content": self._user_prompt}
-        # Where the conversation did not begin, as it would have.
-        said = self._messages or [*self.conversation.head(), request]
-        asked = [text_in(it) for it in self._messages if it["role"] == "user"]
-        known = [self.settings["system_prompt"], self._user_prompt, *asked]
-        if ending.value is not None:
-            final = self.account.clean(ending.value.plain)
-        return GhostResult(
-            success=answer is not None,
-            final_result=final,
-            summary=synthesis.summary(self.account, answer, ended_by=ending.why),
-            tool_chain=synthesis.with_dependencies(self.account.chain, known),
-            conversation_history=history(said, self.account),
-            errors=self.account.errors,
-            execution_metadata=self.account.metadata(seconds),
-            servers=self.account.servers,
-            pending=[*ending.pending],
-            state=self._standing.state(ending.pending).to_dict() if ending.pending else None,
-            _output=ending.value.typed if ending.value else final,
-        )
 
     async def _operate(self) -> _Ending:
         """Converse with everything open; leave nothing open afterwards."""
@@ -147,17 +139,17 @@ class Operation(Run):
                     await conversation.open()
                 await self._take_stock(is_first=is_first)
                 if self._state is None:
-                    self.conversation.ask(self._user_prompt)
+                    conversation.ask(self.user_prompt)
                 else:
-                    self.conversation.go_on()
-                await self._standing.keep()
+                    conversation.go_on()
+                await self.keep()
                 ending = await self._ended(await self._loop())
-                await self._standing.keep()
+                await self.keep()
                 return ending
         except PausedError as error:
             pending = error.pending or conversation.questions.pending
             cleaned: Any = self.account.clean(pending)
-            await self._standing.keep(cleaned)
+            await self.keep(cleaned)
             await self.events.emit("paused", pending=cleaned)
             waits = ", ".join(it.get("tool_name") or it["server"] for it in cleaned)
             return _Ending(None, f"paused until somebody decides ({waits})", pending=cleaned)
@@ -192,17 +184,22 @@ class Operation(Run):
             told = {**vars(known)}
             await self.events.emit("server_connected", server=told.pop("name"), **told)
         if is_first and toolbox.unmatched:
-            _logger.warning(
-                "These patterns of allow or deny match no tool: %s", ", ".join(toolbox.unmatched)
-            )
+            patterns = ", ".join(toolbox.unmatched)
+            _logger.warning("These patterns of allow or deny match no tool: %s", patterns)
         if self.conversation.servers and not toolbox.schemas and not connected:
             servers = ", ".join(self.conversation.servers)
             raise RunStoppedError(f"no server could be started ({servers})")
 
     async def _loop(self) -> LoopResult:
         """Ask and call until the model answers; first comes what a run before it left open."""
-        answer_calls = self._calls().answer
-        done = self.account.replies
+        settings, conversation, done = self.settings, self.conversation, self.account.replies
+        toolset: Toolset = Searching(conversation.toolbox, conversation.search)
+        if settings["pause"]:
+            toolset = Interruptible(toolset, self)
+        for wrapper in (Bounded, Reported, Restarting, Broken, Unrepeated):
+            toolset = wrapper(toolset, self)
+        approved = Approved(toolset, self)
+        answer_calls = Calls(approved, GhostPolicy(self, approved), ledger=self.ledger).answer
         reply = self._state.latest_reply if self._state else None
         if reply is not None and reply.tool_calls:
             batch = await answer_calls(reply, done)
@@ -212,7 +209,7 @@ class Operation(Run):
         elif reply is not None:
             self._messages.pop()  # it is added again where it is taken for the answer
             return LoopResult(reply, LoopEnd.ANSWER, done)
-        left = self.settings["max_iterations"] - done
+        left = settings["max_iterations"] - done
         if left <= 0:
             return LoopResult(LLMResponse(None, ""), LoopEnd.LIMIT, done)
         return await run_loop(
@@ -220,7 +217,7 @@ class Operation(Run):
             ask=lambda messages, iteration: self._ask(messages, done + iteration),
             answer_calls=lambda response, iteration: answer_calls(response, done + iteration),
             max_iterations=left,
-            tools=lambda: names_of(self.conversation.known_tools),
+            tools=lambda: names_of(conversation.known_tools),
         )
 
     async def _ended(self, loop: LoopResult) -> _Ending:
@@ -234,23 +231,6 @@ class Operation(Run):
             return await self._answer_without_tools("the model's last reply was empty")
         limit = self.settings["max_iterations"]
         return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
-
-    def _calls(self) -> Calls:
-        settings, conversation = self.settings, self.conversation
-        toolset: Toolset = Searching(conversation.toolbox, conversation.search)
-        if settings["pause"]:
-            toolset = Interruptible(toolset, conversation.questions)
-        for wrapper in (Bounded, Reported, Restarting, Broken, Unrepeated):
-            toolset = wrapper(toolset, self)
-        approved = Approved(
-            toolset,
-            settings["approve"],
-            settings["approve_when"],
-            self.ledger,
-            conversation.always,
-            pauses=settings["pause"],
-        )
-        return Calls(approved, GhostPolicy(self, approved), ledger=self.ledger)
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
         toolbox = self.conversation.toolbox
@@ -285,7 +265,11 @@ class Operation(Run):
         return _Ending(None, words)
 
     async def _answered(self, response: LLMResponse, why: str = "", *, was_held: bool) -> _Ending:
-        """``was_held``: whether the provider was to see to the form."""
+        """How a run ends with an answer: in its form after another request for it, and one repair.
+
+        Beside tools the model is told of the form, but not held to it (``was_held``): it could say
+        nothing else with its calls, and not every provider takes both together.
+        """
         if is_spoken_call(response.content or "", names_of(self.conversation.known_tools)):
             self._append(response)
             return self._failed("the model wrote a tool call as text, so nothing was called")
@@ -294,44 +278,31 @@ class Operation(Run):
             # https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
             self._append(response)
             return self._failed(f"the answer was refused or filtered ({_finish(response)})")
-        if (form := self.conversation.wanted) is not None:
-            return await self._in_form(response, form, why, was_held=was_held)
-        return _Ending(self._said_last(response), why)
+        form = self.conversation.wanted
+        texts = [prompts.REPAIR] if was_held else [prompts.IN_FORM, prompts.REPAIR]
+        while True:
+            self._append(response)
+            if was_cut_off(response):
+                self._failed(f"the answer was cut off ({_finish(response)})")
+            answer = (response.content or "").strip()
+            if form is None:
+                return _Ending(answer, why)
+            try:
+                return _Ending(answer, why, form.read(answer))
+            except FormError as error:
+                problem = str(error)
+            if not texts:
+                why = f"the answer does not have the form that was asked for: {problem}"
+                return self._failed(why)
+            text = texts.pop(0).format(problem=problem)
+            self._messages.append({"role": "user", "content": text})
+            response = await self._ask_model(self._messages, self.account.replies + 1, [])
 
     def _append(self, response: LLMResponse) -> None:
         """Add a reply that should hold no calls."""
         self._messages.append(assistant_message(response))
         for call in response.tool_calls or ():
             self._messages.append(tool_message(call.id, prompts.skipped("no tool is on offer")))
-
-    def _said_last(self, response: LLMResponse) -> str:
-        """The answer, added to the conversation."""
-        self._append(response)
-        if was_cut_off(response):
-            self._failed(f"the answer was cut off ({_finish(response)})")
-        return (response.content or "").strip()
-
-    async def _in_form(
-        self, response: LLMResponse, form: Form, why: str, *, was_held: bool
-    ) -> _Ending:
-        """The answer as it should be, after another request for what is not, and one repair.
-
-        Beside tools the model is told of the form, but not held to it: it could say nothing else
-        with its calls, and not every provider takes both together.
-        """
-        texts = [prompts.REPAIR] if was_held else [prompts.IN_FORM, prompts.REPAIR]
-        while True:
-            answer = self._said_last(response)
-            try:
-                return _Ending(answer, why, form.read(answer))
-            except FormError as error:
-                problem = str(error)
-            if not texts:
-                break
-            text = texts.pop(0).format(problem=problem)
-            self._messages.append({"role": "user", "content": text})
-            response = await self._ask_model(self._messages, self.account.replies + 1, [])
-        return self._failed(f"the answer does not have the form that was asked for: {problem}")
 
 
 def _empty(response: LLMResponse) -> str:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from mcp_ghost.errors import MCPError
+from mcp_ghost.redact import redact
 from mcp_ghost.results import JSON
 from mcp_ghost.run.limits import RunStoppedError
+from mcp_ghost.run.pausing.approval import Approve
+from mcp_ghost.run.pausing.ledger import PausedError
 from mcp_ghost.run.shared import Run
-from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
+from mcp_ghost.toolset import Allowed, Call, Kind, Outcome, Toolset, Wrapper
 
 BREAKER_THRESHOLD = 3
 """Consecutive failures of one tool after which it is no longer called."""
+_logger = logging.getLogger(__name__)
 
 
 class RunWrapper(Wrapper):
@@ -30,8 +38,10 @@ class Bounded(RunWrapper):
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`."""
+        ledger = self._run.ledger
         try:
-            await self._run.ledger.going_out(call.id)
+            ledger.started.add(call.id)
+            await ledger.keep()
             async with self._run.deadline.bound():
                 return await self.inner.call(call)
         except RunStoppedError as error:
@@ -169,3 +179,98 @@ class Unrepeated(RunWrapper):
             again = times + 1 if times and result == known else 1
             self._seen[key] = (result, again, call.iteration)
         return outcome
+
+
+class Approved(RunWrapper):
+    """Makes calls that ``approve_when`` names only with a person's word, one question at a time.
+
+    Without ``approve``, nobody is asked, or the run ends until somebody has decided (``pause``).
+    """
+
+    def __init__(self, inner: Toolset, run: Run) -> None:
+        super().__init__(inner, run)
+        self._turn = asyncio.Lock()
+
+    def check(self, calls: Sequence[Call]) -> None:
+        """Look at all calls of a reply before the first is made.
+
+        Raises:
+            PausedError: Some of them wait for a decision.
+        """
+        ledger, settings, pending = self._run.ledger, self._run.settings, []
+        pauses = settings["pause"] and settings["approve"] is None
+        for call in calls if pauses else ():
+            tool = self.tools.get(call.name)
+            is_repeated = tool is not None and tool.may_be_repeated
+            is_over = call.id in ledger.outcomes or (call.id in ledger.started and not is_repeated)
+            is_decided = ledger.decision(call) is not None or not self._is_wanted(call)
+            if not (is_over or is_decided or call.flaw):
+                about = {"tool_name": call.name, "arguments": ledger.clean(call.arguments)}
+                about |= {"annotations": self._hints(call), "reasoning": call.reasoning}
+                pending.append({"id": call.id, "kind": "approval", **about})
+        if pending:
+            raise PausedError(pending)
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        ledger, approve = self._run.ledger, self._run.settings["approve"]
+        decision: object = ledger.decision(call)
+        if decision is None and approve is not None and self._is_wanted(call):
+            async with self._turn:
+                decision = await self._asked(approve, call)
+        elif decision is None and call.id in ledger.decisions:
+            decision = "the decision was about another call"
+        if decision is None or decision is True:
+            return await self.inner.call(call)
+        reason = f": {decision}" if isinstance(decision, str) and decision.strip() else ""
+        text = f"not executed: the user refused this call{reason}"
+        return Outcome.without_result(Kind.REFUSED, text)
+
+    def _is_wanted(self, call: Call) -> bool:
+        """Whether ``call`` waits for a person's word."""
+        tool, when = self.tools.get(call.name), self._run.settings["approve_when"]
+        if tool is None:
+            return False
+        if isinstance(when, str):
+            return when == "always" or not tool.is_harmless
+        return tool.fits(when)
+
+    def _hints(self, call: Call) -> dict[str, Any]:
+        return dict(self.tools[call.name].hints)
+
+    async def _asked(self, approve: Approve, call: Call) -> bool | str:
+        """What ``approve`` says; where it fails, the call is not made."""
+        definition, always = self.tools[call.name].definition, self._run.conversation.always
+        if definition in always:
+            return True
+        try:
+            said = await approve(call.name, dict(call.arguments), self._hints(call))
+        except Exception as error:  # noqa: BLE001  foreign code; nobody has agreed
+            said = redact(f"{type(error).__name__}: {error}")
+            _logger.warning("approve failed, so the call is not made: %s", said)
+            return "nobody could be asked"
+        if said is Allowed.ALWAYS:
+            always.add(definition)
+            return True
+        return said if isinstance(said, bool | str) else False
+
+
+class Interruptible(RunWrapper):
+    """Gives calls up whose server asks something that nobody has answered yet."""
+
+    async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`."""
+        tool, questions = self.tools.get(call.name), self._run.conversation.questions
+        under_way = questions.under_way[tool.server if tool else ""]
+        task = asyncio.create_task(self.inner.call(call))
+        under_way.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if task in questions.dropped:
+                return Outcome.without_result(Kind.QUESTION, "its server asks something")
+            task.cancel()
+            raise
+        finally:
+            under_way.discard(task)
+            questions.dropped.discard(task)

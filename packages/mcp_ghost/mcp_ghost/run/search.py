@@ -108,7 +108,15 @@ class _Index:
 
     def __init__(self, tools: Sequence[ToolSchema]) -> None:
         self.tools = {tool["function"]["name"]: tool for tool in tools}
-        self.finder = _finder([*self.tools])
+        counts = Counter(name.partition(".")[0] for name in self.tools)
+        listed = [f"{name[:40]} {count}" for name, count in counts.most_common(_SERVERS_AT_MOST)]
+        if more := len(counts) - len(listed):
+            listed.append(f"and {more} more servers")
+        query = {"type": "string", "description": "What the tool should do, in a few words."}
+        parameters = {"type": "object", "properties": {"query": query}, "required": ["query"]}
+        description = _DESCRIPTION.format(count=len(self.tools), servers=", ".join(listed))
+        function = {"name": FIND_TOOLS, "description": description, "parameters": parameters}
+        self.finder: ToolSchema = {"type": "function", "function": function}
         self._words = {name: Counter(_words_of(tool)) for name, tool in self.tools.items()}
         self._lengths = {name: sum(words.values()) for name, words in self._words.items()}
         self._mean = sum(self._lengths.values()) / max(len(tools), 1)
@@ -130,18 +138,6 @@ class _Index:
                 scores[name] += rarity * count * weight
         best = sorted(scores, key=scores.__getitem__, reverse=True)
         return [self.tools[name] for name in best[:FOUND_AT_MOST]]
-
-
-def _finder(names: Sequence[str]) -> ToolSchema:
-    counts = Counter(name.partition(".")[0] for name in names)
-    servers = [f"{server[:40]} {count}" for server, count in counts.most_common(_SERVERS_AT_MOST)]
-    more = len(counts) - len(servers)
-    listed = ", ".join(servers) + (f", and {more} more servers" if more else "")
-    query = {"type": "string", "description": "What the tool should do, in a few words."}
-    parameters = {"type": "object", "properties": {"query": query}, "required": ["query"]}
-    description = _DESCRIPTION.format(count=len(names), servers=listed)
-    function = {"name": FIND_TOOLS, "description": description, "parameters": parameters}
-    return {"type": "function", "function": function}
 
 
 def _words_of(tool: ToolSchema) -> Iterator[str]:

@@ -34,15 +34,8 @@ class Option:
     above: float | None = None
     least: float | None = None
 
-    def as_checked(self, declared: object) -> object:
-        """The type that pydantic is to check, for an option ``declared`` as that type."""
-        from pydantic import AfterValidator, Field
-
-        if self.check is None:
-            return Annotated[declared, Field(gt=self.above, ge=self.least)]
-        return Annotated[Any, AfterValidator(self._accepted)]
-
-    def _accepted(self, value: object) -> object:
+    def accepted(self, value: object) -> object:
+        """``value``, unless the check refuses it with a ValueError."""
         if self.check and not self.check(value):
             raise ValueError(self.wanted)
         return value
@@ -204,9 +197,12 @@ def declared(options: type[Options]) -> Iterator[tuple[str, Any, Option]]:
 
 @cache
 def _model() -> "type[BaseModel]":
-    from pydantic import ConfigDict, create_model
+    from pydantic import AfterValidator, ConfigDict, Field, create_model
 
-    fields: Any = {name: (it.as_checked(type_), ...) for name, type_, it in declared(Settings)}
+    fields: Any = {}
+    for name, type_, it in declared(Settings):
+        bounded: object = Annotated[type_, Field(gt=it.above, ge=it.least)]
+        fields[name] = (Annotated[Any, AfterValidator(it.accepted)] if it.check else bounded, ...)
     config = ConfigDict(strict=True, allow_inf_nan=False)
     return create_model("Settings", __config__=config, **fields)
 

@@ -1,26 +1,173 @@
-"""What all parts of one run share."""
+"""One run: what its parts share, and its state, with which another process can go on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
-from mcp_ghost.run.conversation import Conversation
-from mcp_ghost.run.limits import Deadline
+from mcp_ghost.files import PRIVATE, read_regular, write_whole
+from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall
+from mcp_ghost.run.conversation import Conversation, checked_messages
+from mcp_ghost.run.limits import Deadline, RunStoppedError
 from mcp_ghost.run.pausing.ledger import Ledger
 from mcp_ghost.run.report.account import Account
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Tracing
 from mcp_ghost.run.settings import Settings
 
+VERSION = 1
+
 
 @dataclass
+class State:
+    """Where a run stands."""
+
+    user_prompt: str
+    messages: list[Message]
+    """Without the system prompt."""
+    finish_reason: str | None = None
+    """Of the latest reply."""
+    calls: dict[str, Any] = field(default_factory=dict)
+    """The ledger of its calls."""
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    """What servers asked, and what somebody said to it."""
+    account: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
+    """What of the conversation the model is shown."""
+    pending: list[dict[str, Any]] = field(default_factory=list)
+    """What the run waits for."""
+    version: int = VERSION
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | str | Path) -> State:
+        """What ``Run.state`` gave, or the path of a checkpoint with it.
+
+        Raises:
+            ValueError: It is neither.
+        """
+        kept: object = given
+        if isinstance(given, str | Path):
+            try:
+                kept = json.loads(read_regular(Path(given)))
+            except FileNotFoundError as error:
+                raise ValueError(
+                    f"There is no checkpoint at {given}: no run has begun there."
+                ) from error
+            except (OSError, ValueError) as error:
+                raise ValueError(f"The checkpoint {given} cannot be read: {error}") from error
+        if not isinstance(kept, Mapping) or kept.get("version") != VERSION:
+            raise ValueError(
+                "state must be what a paused result has under 'state', or the path of a checkpoint."
+            )
+        try:
+            state = cls(**json.loads(json.dumps(kept)))
+            checked_messages(state.messages)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"The state cannot be read: {error}") from error
+        return state
+
+    @property
+    def latest_reply(self) -> LLMResponse | None:
+        """The reply that the run goes on from: its calls are open, or it is the answer."""
+        last: Message = self.messages[-1] if self.messages else {"role": "user"}
+        if last["role"] != "assistant":
+            return None
+        content, calls = last.get("content"), []
+        for call in last.get("tool_calls") or ():
+            function = FunctionCall(call["function"]["name"], call["function"]["arguments"])
+            calls.append(ToolCall(call["id"], "function", function))
+        return LLMResponse(
+            content=None if calls else content,
+            model="",
+            tool_calls=calls or None,
+            finish_reason=self.finish_reason,
+            text=content if calls else None,
+            provider_state=last.get("provider_state"),
+        )
+
+
 class Run:
     """One run of ``mcp_ghost()``, or one request to a ``Ghost``."""
 
-    settings: Settings
-    conversation: Conversation
-    account: Account
-    events: Events
-    deadline: Deadline
-    tracing: Tracing
-    ledger: Ledger
+    def __init__(self, settings: Settings, conversation: Conversation, user_prompt: str) -> None:
+        self.settings = settings
+        self.conversation = conversation
+        self.user_prompt = user_prompt
+        self.account = account = Account(conversation.redactor)
+        self.deadline = Deadline(settings["deadline"])
+        self.events = Events(settings["on_event"], account, self.deadline)
+        self.tracing = Tracing(settings, conversation, account)
+        self.ledger = Ledger(self.keep, account.clean)
+        conversation.questions.begin([])
+
+    def restore(self, state: State, decisions: Mapping[str, Any]) -> None:
+        """Go on from ``state``, with what was decided meanwhile.
+
+        Raises:
+            ValueError: The state is damaged, or a decision does not fit what was pending.
+        """
+        questions = self.conversation.questions
+        try:
+            pending = {entry["id"]: entry for entry in state.pending}
+            self.account.restore(state.account)
+            self.account.finish_reason = state.finish_reason
+            self.ledger.restore(state.calls)
+            for key, said in decisions.items():
+                if key not in pending:
+                    known = ", ".join(pending) or "none"
+                    raise ValueError(
+                        f"decisions: nothing is pending under '{key}'. Pending: {known}."
+                    )
+                kind = pending[key]["kind"]
+                if kind == "approval" and not isinstance(said, bool | str):
+                    raise ValueError(f"decisions: '{key}' must be True, False or a reason why not.")
+                if kind == "question" and not isinstance(said, Mapping | None):
+                    raise ValueError(
+                        f"decisions: '{key}' must be a dict of answers, or None to decline."
+                    )
+            self.conversation.memory.restore(state.memory)
+
+        except (AttributeError, KeyError, TypeError) as error:
+            name = type(error).__name__
+            raise ValueError(f"The state cannot be read: {name}: {error}") from error
+        self.conversation.replace(state.messages)
+        questions.begin(state.answers)
+        for key, said in decisions.items():
+            if pending[key]["kind"] == "question":
+                questions.answer(pending[key], said)
+            else:
+                self.ledger.decide(pending[key], said)
+
+    def state(self, pending: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+        """As plain JSON, for ``restore``; ``pending`` is what the run waits for."""
+        state = State(
+            user_prompt=self.user_prompt,
+            messages=[it for it in self.conversation.messages if it["role"] != "system"],
+            finish_reason=self.account.finish_reason,
+            calls=self.ledger.to_dict(),
+            answers=self.conversation.questions.answers,
+            account=self.account.to_dict(),
+            memory=self.conversation.memory.to_dict(),
+            pending=[*pending],
+        )
+        return asdict(state)
+
+    async def keep(self, pending: Sequence[dict[str, Any]] = ()) -> None:
+        """Write it down, if that is wished.
+
+        Raises:
+            RunStoppedError: It cannot be written, so the run must not act further.
+        """
+        checkpoint = self.settings["checkpoint"]
+        if not checkpoint:
+            return
+        text = json.dumps(self.state(pending), ensure_ascii=False)
+        try:
+            await asyncio.to_thread(write_whole, Path(checkpoint), text, mode=PRIVATE)
+        except OSError as error:
+            why = f"{checkpoint}: {error.strerror}"
+            raise RunStoppedError(f"the checkpoint cannot be written: {why}") from error

@@ -9,16 +9,13 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mcp_ghost import Ghost, mcp_ghost, resume
-from mcp_ghost.results import ToolCallResult
-from mcp_ghost.run.pausing.approval import Approved
-from mcp_ghost.run.pausing.ledger import Ledger
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
-from mcp_ghost.toolset import Allowed, Call, Outcome, Tool, Toolset
+from mcp_ghost.toolset import Allowed
 from tests.support import warm
 from tests.support.ghosts import KEY, PROVIDERS, Bank, assert_well_formed, play, said_to, tools
 from tests.support.servers import eventually, seen, versions
@@ -26,7 +23,6 @@ from tests.support.wires import spoken
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
-    from mcp_ghost.messages import ToolSchema
     from mcp_ghost.testing.wires import WireName
 
 pytestmark = pytest.mark.mcp
@@ -40,7 +36,7 @@ REPEATABLE = tool_reply([("bank.put", {"name": "one"}), ("bank.put", {"name": "t
 class Person:
     """Says what it was told to say, and remembers what it was asked."""
 
-    def __init__(self, *answers: bool | str | Exception) -> None:
+    def __init__(self, *answers: bool | str | Allowed | Exception) -> None:
         self._answers = [*answers]
         self.asked: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
@@ -127,33 +123,18 @@ def test_what_a_server_says_of_its_tools_spares_no_question_unless_it_is_trusted
     assert [tool for tool, _, _ in person.asked] == ["bank.balance", "bank.transfer"]
 
 
-async def test_always_is_for_one_tool_as_it_describes_itself() -> None:
-    def schema_of(description: str) -> ToolSchema:
-        about = {"name": "t", "description": description, "parameters": {"type": "object"}}
-        return cast("ToolSchema", {"type": "function", "function": about})
-
-    tools = {it: Tool(it, schema_of(it), {}, "bank", it) for it in ("pay", "insert")}
-    asked = []
-
-    async def approve(tool: str, *_: object) -> Allowed:
-        asked.append(tools[tool].schema["function"]["description"])
-        return Allowed.ALWAYS
-
-    class Bench(Toolset):
-        tools: Mapping[str, Tool] = {}
-
-        async def call(self, call: Call) -> Outcome:
-            return Outcome.of(ToolCallResult(call.name))
-
-    bench = Bench()
-    bench.tools = tools
-    approved = Approved(bench, approve, "destructive", Ledger(), set(), pauses=False)
-    for name in ("pay", "pay", "insert", "pay"):
-        await approved.call(Call(name, {}))
-    tools["pay"] = Tool("pay", schema_of("pay all"), {}, "bank", "pay")
-    for name in ("pay", "pay", "insert"):
-        await approved.call(Call(name, {}))
-    assert asked == ["pay", "insert", "pay all"]
+def test_always_is_for_one_tool_as_it_describes_itself() -> None:
+    person = Person(*[Allowed.ALWAYS] * 4)
+    count = ("s.count", {"to": 0})
+    script: list[Reply | str] = [
+        tool_reply([("s.pay", {}), ("s.pay", {}), count, ("s.pay", {})]),
+        tool_reply([("s.grow", {"name": "pay"})]),
+        tool_reply([("s.pay", {}), ("s.pay", {}), count]),
+        "Done.",
+    ]
+    result, _ = play(script, {"s": versions("2025-11-25")}, approve=person)
+    assert [tool for tool, _, _ in person.asked] == ["s.pay", "s.count", "s.grow", "s.pay"]
+    assert all(entry["success"] for entry in result["tool_chain"])
 
 
 def edited(result: dict[str, Any], how: str) -> dict[str, Any]:

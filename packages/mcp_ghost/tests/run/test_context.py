@@ -118,9 +118,9 @@ def test_the_head_stays_the_same_for_several_replies_so_that_it_can_be_cached() 
 
 
 def test_compaction_is_reported() -> None:
-    told: list[dict[str, Any]] = []
-    memory = Compaction(2250, told.append)
+    memory = Compaction(2250)
     growing(memory, [exchange(n, ["y" * 2000]) for n in range(6)])
+    told = memory.compactions
     assert told
     assert told[0]["size_before"] > 2250 > told[0]["size_after"]
 

@@ -87,17 +87,6 @@ class Ledger:
         said: Decision | None = kept["said"] if fits(kept.get("seal"), *about) else None
         return said
 
-    async def going_out(self, call_id: str) -> None:
-        """A call is about to be made."""
-        self.started.add(call_id)
-        await self.keep()
-
-    async def came_back(self, call_id: str, told: Told) -> Told:
-        """It is known what became of a call."""
-        self.outcomes[call_id] = told
-        await self.keep()
-        return told
-
     def end(self) -> None:
         """All calls of the reply are answered."""
         self.outcomes, self.started, self.decisions = {}, set(), {}

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from mcp_ghost.run.limits import Deadline
@@ -41,22 +41,17 @@ class Events:
         if self._on_event is None:
             return
         event = {"type": type_, **{name: self._account.clean(v) for name, v in fields.items()}}
+        limit = asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left)))
         try:
             outcome = self._on_event(event)
             if inspect.isawaitable(outcome):
-                await self._patiently(outcome)
+                async with limit:
+                    await outcome
         except Exception as error:  # noqa: BLE001  foreign code; the run is worth more
-            if not self._failed:
+            if isinstance(error, TimeoutError) and limit.expired():  # else it is one of its own
+                self._on_event = None
+                _logger.warning("on_event took too long and is not called again")
+            elif not self._failed:
                 self._failed = True
                 trace = self._account.clean_text("".join(traceback.format_exception(error)))
                 _logger.error("on_event failed; later failures are not logged:\n%s", trace)  # noqa: TRY400  the trace may hold the key
-
-    async def _patiently(self, outcome: Awaitable[object]) -> None:
-        try:
-            async with asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left))) as limit:
-                await outcome
-        except TimeoutError:
-            if not limit.expired():  # one of its own
-                raise
-            self._on_event = None
-            _logger.warning("on_event took too long and is not called again")

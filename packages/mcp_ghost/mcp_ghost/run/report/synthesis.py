@@ -32,10 +32,8 @@ def final_result(answer: str | None) -> JSON:
 
 def summary(account: Account, answer: str | None, *, ended_by: str) -> str:
     """One paragraph: how it ended, the trail of tools, and the answer."""
-    replies, calls = (
-        counted(account.replies, "model reply"),
-        counted(len(account.chain), "tool call"),
-    )
+    replies = counted(account.replies, "model reply")
+    calls = counted(len(account.chain), "tool call")
     if failed := sum(not record.success for record in account.chain):
         calls += f", {failed} of them failed"
     said = [f"Answered after {replies} and {calls}."]
@@ -78,9 +76,7 @@ def with_dependencies(chain: Sequence[ToolRecord], known: Iterable[str]) -> list
     An argument came from the first earlier result in which it stands, whole: as a value, a line or
     a word. Not so where it stands in ``known``, what the model was told by the user.
     """
-    told = set[str]()
-    for text in known:
-        told |= {*_places(text)}
+    told = {place for text in known for place in _places(text)}
     came_from: dict[str, int] = {}
     linked: list[ToolRecord] = []
     waiting: list[tuple[int, ToolRecord]] = []
@@ -100,11 +96,8 @@ def with_dependencies(chain: Sequence[ToolRecord], known: Iterable[str]) -> list
 
 def _leaves(value: JSON) -> Iterator[str]:
     """The texts and numbers in ``value`` that are long enough to say something."""
-    if isinstance(value, dict):
-        for each in value.values():
-            yield from _leaves(each)
-    elif isinstance(value, list):
-        for each in value:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
             yield from _leaves(each)
     elif value is not None and not isinstance(value, bool) and len(str(value).strip()) >= _LEAST:
         yield str(value).strip()

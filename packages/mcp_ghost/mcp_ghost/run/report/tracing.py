@@ -105,9 +105,8 @@ class Tracing:
         tool = toolbox.tools.get(call.name)
         if tool is not None and tool.server in self._conversation.servers:
             about["mcp.method.name"] = "tools/call"
-            about["mcp.protocol.version"] = next(
-                (it.revision for it in toolbox.union.alive if it.name == tool.server), None
-            )
+            revisions = {it.name: it.revision for it in toolbox.union.alive}
+            about["mcp.protocol.version"] = revisions.get(tool.server)
             about["network.transport"] = self._conversation.transport_of(tool.server)
         if self._has_contents:
             about["gen_ai.tool.call.arguments"] = _json(call.arguments)
@@ -179,14 +178,13 @@ def _usage(usage: Usage) -> dict[str, object]:
 
 def _message(message: Message) -> dict[str, Any]:
     """A message in the form that the conventions want."""
-    text, calls = text_in(message), message.get("tool_calls") or ()
+    text = text_in(message)
     if message["role"] == "tool":
         result = {"type": "tool_call_response", "id": message["tool_call_id"], "result": text}
         return {"role": "tool", "parts": [result]}
     parts: list[dict[str, Any]] = [_text(text)] if text else []
-    for call in calls:
-        about = {"name": call["function"]["name"], "arguments": call["function"]["arguments"]}
-        parts.append({"type": "tool_call", "id": call["id"], **about})
+    calls = message.get("tool_calls") or ()
+    parts += [{"type": "tool_call", "id": it["id"], **it["function"]} for it in calls]
     return {"role": message["role"], "parts": parts}
 
 
