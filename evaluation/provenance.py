@@ -15,7 +15,7 @@ from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
 
 SERVED = "model as served"
 SCRIPT = "scripted_model.py"
-"""The model that the replies of ``scripts/scripted_model.py`` name."""
+"""The model that the replies of ``workshop/scripted_model.py`` name."""
 GUEST_NAME = "guest"
 """The fact that says what a guest calls itself."""
 _OF_VARIANTS = {

@@ -18,12 +18,12 @@ import pytest
 from llm_client import LLMClient
 from managers.mcp_manager import MCPServerStartupError
 from mcp_ghost.testing import ModelRequest, Reply, tool_reply
-from scripts.scripted_model import action_reply
 from tests.support import FOREVER, PATIENCE
 from tests.support.fakes import RecordingLangfuse
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, LOGGER, Player, events
 from tests.support.servers import eventually, is_running, listing, write_config
+from workshop.scripted_model import action_reply
 
 pytestmark = pytest.mark.mcp
 

@@ -15,12 +15,12 @@ from managers.mcp_manager import MCPError
 from mcp_ghost.errors import LLMStatusError
 from mcp_ghost.providers.transport import Transport
 from mcp_ghost.testing import ModelRequest, Reply, content_reply, error_reply, tool_reply
-from scripts.scripted_model import action_reply
 from tests.support import ROOT
 from tests.support.fakes import FakeManager, Turn
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, Player, events
 from tests.support.servers import is_running
+from workshop.scripted_model import action_reply
 from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:

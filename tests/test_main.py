@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
-from scripts.scripted_model import action_reply
 from tests.support import FOREVER, PATIENCE
 from tests.support.program import Program, heavy_imports, terminal
+from workshop.scripted_model import action_reply
 
 pytestmark = pytest.mark.mcp
 

@@ -13,12 +13,12 @@ import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
 from orchestration.parts import PARTS
-from scripts.scripted_model import action_reply
 from tests.support import PATIENCE, free_port
 from tests.support.episodes import read_events
 from tests.support.program import Program
 from tests.support.servers import faulty, write_config
 from tests.support.viewing import entered
+from workshop.scripted_model import action_reply
 
 pytestmark = pytest.mark.mcp
 

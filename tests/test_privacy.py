@@ -23,11 +23,11 @@ from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.oauth.sign_in import SignIn
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.testing import ModelServer, error_reply, tool_reply
-from scripts.scripted_model import walkthrough
 from tests.support import ROOT, warm
 from tests.support.collector import PUBLIC_KEY, SECRET_KEY, running_collector
 from tests.support.servers import leaky, write_config
 from tests.support.servers.guarded import Guarded, guarded
+from workshop.scripted_model import walkthrough
 
 pytestmark = pytest.mark.mcp
 

@@ -13,11 +13,11 @@ import pytest
 from llm_client import LLMClient
 from mcp_ghost.errors import LLMError
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
-from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from tests.support import PATIENCE, ROOT
 from tests.support.program import Program
 from tests.support.wires import WIRES, name_of
+from workshop.scripted_model import action_reply
 
 if TYPE_CHECKING:
     from mcp_ghost.testing.wires import WireName

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.testing import ModelServer
-from scripts.scripted_model import ScriptedModel
 from tests.support import ROOT
 from tests.support.episodes import read_events
 from tests.support.games import (
@@ -24,6 +23,7 @@ from tests.support.games import (
 )
 from tests.support.warm import run
 from workshop.benchmarks.prompt_cost import PromptCost, prompt_cost
+from workshop.scripted_model import ScriptedModel
 
 
 def play(

@@ -25,13 +25,13 @@ from managers.mcp_manager import MCPManager
 from mcp_ghost.cli.arguments import Parser, seed_number, whole_number
 from mcp_ghost.cli.program import DONE, program
 from mcp_ghost.toolset import Call, Outcome
-from scripts.scripted_model import read_commands
 from session.game_configuration import GameConfiguration
 from workshop.benchmarks.game import game
 from workshop.benchmarks.library import library
 from workshop.benchmarks.mind import mind
 from workshop.benchmarks.model import BenchModel, served
 from workshop.benchmarks.viewer import viewer
+from workshop.scripted_model import read_commands
 from zork_agent import ZorkAgent
 
 ROOT = Path(__file__).parent.parent

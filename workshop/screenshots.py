@@ -29,10 +29,10 @@ from mcp_ghost.cli.arguments import Parser  # noqa: E402
 from mcp_ghost.cli.program import DONE, program  # noqa: E402
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply  # noqa: E402
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2  # noqa: E402
-from scripts.scripted_model import is_reflection, thought, turn_of  # noqa: E402
 from session.game_configuration import GameConfiguration  # noqa: E402
 from viewer.web.watch import watching  # noqa: E402
 from workshop.benchmarks.viewer import chromium  # noqa: E402
+from workshop.scripted_model import is_reflection, thought, turn_of  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

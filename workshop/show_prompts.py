@@ -19,9 +19,9 @@ from mcp_ghost.cli.program import DONE, program
 from mcp_ghost.files import write_whole
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import ScriptedModel, is_reflection, read_commands
 from session.game_configuration import GameConfiguration
 from workshop.benchmarks.prompt_cost import CHARACTERS_PER_TOKEN
+from workshop.scripted_model import ScriptedModel, is_reflection, read_commands
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "player.md"

@@ -25,7 +25,7 @@ from game_interface import Facts, open_game
 from game_interface.errors import GameError, StoryFormatError
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
-from scripts.story.build_story import BuildError, compiled
+from scripts.story.compiler import BuildError, compiled
 from scripts.story.make_achievements import make as make_achievements
 from scripts.story.template import TemplateError
 from scripts.story.variant import Variant

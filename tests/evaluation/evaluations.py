@@ -15,10 +15,10 @@ import pytest
 
 from mcp_ghost.testing import ModelRequest, Reply, error_reply
 from scripts import evaluate
-from scripts.scripted_model import ScriptedModel, action_reply
 from tests.support import FOREVER, ROOT
 from tests.support.episodes import read_events
 from tests.support.program import MARK, Program
+from workshop.scripted_model import ScriptedModel, action_reply
 
 KEY = "sk-made-up-key-of-nobody"
 FORK_SERVER = b"evaluation.fleet.process"

@@ -20,12 +20,12 @@ import pytest
 
 from mcp_ghost.servers import reaper
 from mcp_ghost.testing import ModelServer
-from scripts.scripted_model import ScriptedModel, is_reflection
 from tests.evaluation.evaluations import KEY, Evaluation
 from tests.support import PATIENCE, free_port
 from tests.support.games import WALKTHROUGH
 from tests.support.postgres import new_database
 from tests.support.servers import eventually, is_running
+from workshop.scripted_model import ScriptedModel, is_reflection
 
 pytest.importorskip("ray", reason="Ray is not installed: uv sync --extra fleet")
 pytestmark = [pytest.mark.soak, pytest.mark.mcp]

@@ -16,11 +16,11 @@ from evaluation.plan import PLAN_FILE
 from evaluation.provenance import SCRIPT, provenance_of, said_of
 from mcp_ghost.messages import Usage
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
-from scripts.scripted_model import SERVED_AS, action_reply
 from session.record.schema import ModelCall, parse
 from tests.evaluation.evaluations import Evaluation, editable_sources
 from tests.support import PATIENCE
 from tests.support.records import observation, record
+from workshop.scripted_model import SERVED_AS, action_reply
 
 USAGE = Usage(calls=1, prompt_tokens=100, completion_tokens=5, cost=0.5)
 PROMPT = Path("prompts", "agent_full.md")

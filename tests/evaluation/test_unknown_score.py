@@ -8,9 +8,9 @@ import pytest
 
 from mcp_ghost.testing import ModelServer
 from scripts.evaluate import main
-from scripts.scripted_model import action_reply
 from tests.support.games import written
 from tests.support.tiny_story import READ_KEYS, Object, build, say
+from workshop.scripted_model import action_reply
 
 
 def test_a_score_that_cannot_be_read_is_not_reported(

@@ -23,7 +23,6 @@ from gymnasium.vector.utils import (
 from game_interface.errors import StoryNotFoundError
 from game_server.environment import PrintedText, TextGame
 from mcp_ghost.testing import ModelServer
-from scripts.scripted_model import ScriptedModel
 from session.configuration_file import ConfigurationError
 from session.game_state import TurnRecord
 from session.record.event_log import read
@@ -33,6 +32,7 @@ from tests.support import ROOT
 from tests.support.games import BUNDLED_COMMANDS, needs_zork1, written
 from tests.support.program import Program
 from tests.support.tiny_story import READ_KEY, READ_KEYS, Object, build, loop, say
+from workshop.scripted_model import ScriptedModel
 
 TRAJECTORY = BUNDLED_COMMANDS[:4]
 """Up to the first points, and one more."""

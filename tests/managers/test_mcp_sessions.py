@@ -17,13 +17,13 @@ from managers.mcp_manager import MCPError, MCPManager
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.servers.process import POLITE_GRACE
 from mcp_ghost.testing import Reply, tool_reply
-from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from tests.support.fakes import RecordingLangfuse
 from tests.support.journal import NAME, Journal
 from tests.support.playing import ECHO, LOGGER, Player, events
 from tests.support.servers import eventually, faulty, is_running, listing, pids, seen, write_config
 from tests.support.servers.over_http import faulty_http
+from workshop.scripted_model import action_reply
 
 pytestmark = pytest.mark.mcp
 

@@ -16,12 +16,12 @@ import pytest
 
 from game_interface.errors import InvalidCommandError
 from mcp_ghost.testing import content_reply
-from scripts.scripted_model import ScriptedModel
 from session.game_state import NAMELESS, ThingSeen
 from session.levels import ObservationLevel as Level
 from tests.support.episodes import answer, played, system_text, user_text, wanted
 from tests.support.games import BUNDLED_COMMANDS, ZORK1, ZORK1_SEED, needs_zork1, zork1_solution
 from tests.support.mind.telling import Told, ToldGame
+from workshop.scripted_model import ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scripts.scripted_model import ScriptedModel, read_commands
 from tests.support import DATA
 from tests.support.episodes import Played, played
+from workshop.scripted_model import ScriptedModel, read_commands
 
 WALKTHROUGH = read_commands(DATA / "weatherworks_walkthrough.txt")
 

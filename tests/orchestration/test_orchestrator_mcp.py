@@ -16,13 +16,13 @@ import pytest
 from managers.mcp_manager import MCPError, MCPManager, MCPServerStartupError
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from session.game_state import EndReason
 from tests.support import warm
 from tests.support.episodes import read_events
 from tests.support.journal import NAME, Journal
 from tests.support.servers import is_running
+from workshop.scripted_model import action_reply
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import Script

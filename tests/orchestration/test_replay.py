@@ -16,7 +16,6 @@ from orchestration.recorded import DivergenceError
 from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from prompts import load_prompt
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError
 from session.record.request_deltas import RequestDeltas, request_text
@@ -28,6 +27,7 @@ from tests.support.journal import NAME
 from tests.support.program import Program
 from tests.support.servers import faulty, write_config
 from tests.support.viewing import LEARNED
+from workshop.scripted_model import ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from scripts.scripted_model import ScriptedModel
 from tests.game_interface.test_facts import profiled, tiny_world
 from tests.support.episodes import Played, played, system_text, user_text
 from tests.support.games import BUNDLED_COMMANDS, ZORK1, ZORK1_SEED, needs_zork1, zork1_solution
 from tests.support.mind.reader import perfect_reader
 from tests.support.tiny_story import loop, say
 from workshop.benchmarks.prompt_cost import prompt_cost
+from workshop.scripted_model import ScriptedModel
 
 
 def episodes(folder: Path, commands: list[str], **settings: Any) -> tuple[Played, Played, Played]:  # noqa: ANN401  of the configuration

@@ -10,9 +10,9 @@ import pytest
 from game_interface.errors import GameError
 from mcp_ghost.testing import ModelServer
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from tests.support.episodes import read_events
+from workshop.scripted_model import action_reply
 
 
 def configuration(base_url: str, **settings: object) -> GameConfiguration:

@@ -19,7 +19,6 @@ from managers.mcp_manager import MCPManager, MCPServerStartupError
 from managers.memory_manager import MemoryManager
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from session.game_state import GameState
 from session.knowledge import CarriedOver
@@ -31,6 +30,7 @@ from tests.support.games import BUNDLED_COMMANDS, needs_jericho
 from tests.support.mind.memories import UID, carried
 from tests.support.records import observation
 from tests.support.servers import faulty, write_config
+from workshop.scripted_model import ScriptedModel
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import ModelRequest, Script

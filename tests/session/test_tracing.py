@@ -18,7 +18,6 @@ import pytest
 
 from mcp_ghost import trust
 from mcp_ghost.testing import ModelServer
-from scripts.scripted_model import walkthrough
 from session.tracing import UNREACHABLE
 from tests.support import FOREVER, ROOT, warm
 from tests.support.collector import (
@@ -32,6 +31,7 @@ from tests.support.collector import (
     silent_host,
 )
 from tests.support.servers import faulty, seen, write_config
+from workshop.scripted_model import walkthrough
 
 pytestmark = pytest.mark.mcp
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
-from scripts.scripted_model import ScriptedModel
 from tests.soak.documented import PAGES, Newcomer, Shown, shown
 from tests.support import DATA, ROOT, ghost_example
+from workshop.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from workshop.benchmarks.model import served
+from workshop.scripted_model import ScriptedModel
 
 TURNS = int(os.environ.get("SOAK_TURNS", "2000"))
 EVERY = max(1, TURNS // 40) * 2

@@ -12,12 +12,12 @@ import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
 from orchestration.replay import replay
-from scripts.scripted_model import action_reply
 from session.record.event_log import read
 from session.record.schema import ModelCall
 from tests.support import PATIENCE
 from tests.support.episodes import read_events
 from tests.support.program import Program
+from workshop.scripted_model import action_reply
 
 if TYPE_CHECKING:
     import subprocess

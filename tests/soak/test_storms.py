@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.testing import ModelServer
-from scripts.scripted_model import ScriptedModel, read_commands
 from session.record.event_log import EVENTS_FILE
 from tests.evaluation.evaluations import Evaluation
 from tests.support import DATA, FOREVER, PATIENCE
 from tests.support.episodes import read_events
 from tests.support.program import Program
+from workshop.scripted_model import ScriptedModel, read_commands
 
 KILLS = int(os.environ.get("SOAK_KILLS", "30"))
 TURNS = 30

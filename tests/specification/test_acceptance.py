@@ -21,7 +21,6 @@ from orchestration.mind import Mind
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from players.model import ModelPlayer
 from prompts import load_prompt
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from session.game_state import FailedTurn, GameState, TurnRecord
 from session.knowledge import Reflection
@@ -36,6 +35,7 @@ from tests.support.episodes import configured, played, system_text, user_text, w
 from tests.support.games import BUNDLED_COMMANDS, started
 from tests.support.stored import claim, dump, reflection
 from viewer.episode import Episode as ShownEpisode
+from workshop.scripted_model import ScriptedModel
 from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply
-from scripts.scripted_model import ScriptedModel
 from session.record.schema import STEPS
 from tests.game_interface.test_facts import profiled, tiny_world
 from tests.game_interface.test_zork import TO_THE_ATTIC
@@ -28,6 +27,7 @@ from tests.support.games import BUNDLED_COMMANDS, ZORK1, needs_zork1, started
 from tests.support.program import Program
 from tests.support.tiny_story import increment, loop, say
 from tests.support.viewing import served
+from workshop.scripted_model import ScriptedModel
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import ModelRequest

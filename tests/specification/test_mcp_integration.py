@@ -19,13 +19,13 @@ from mcp_ghost.config import ServerConfig
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from orchestration.replay import replay
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import action_reply
 from session.game_configuration import GameConfiguration
 from tests.support import ROOT
 from tests.support.episodes import read_events
 from tests.support.journal import NAME, Journal
 from tests.support.servers import write_config
 from workshop.interoperability.catalogue import SEQUENTIAL_THINKING
+from workshop.scripted_model import action_reply
 
 if TYPE_CHECKING:
     from mcp_ghost.testing import Script

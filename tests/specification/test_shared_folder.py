@@ -32,12 +32,12 @@ from mcp_ghost import mcp_ghost, trust
 from mcp_ghost.providers.hosted import HOSTED
 from mcp_ghost.testing import ModelServer, tool_reply
 from movie_generator.queue.jobs import JobQueue
-from scripts.scripted_model import action_reply
 from stories.profile import STORIES
 from tests.support import PATIENCE, ROOT
 from tests.support.ghosts import Bank
 from tests.support.program import Program
 from tests.support.viewing import entered
+from workshop.scripted_model import action_reply
 
 KEY = "sk-victim-of-a-folder-1234567890"
 GOLDEN = ROOT / "tests" / "goldens" / "openai" / "file_not_found.json"

@@ -19,10 +19,10 @@ from playwright.sync_api import expect, sync_playwright
 
 from mcp_ghost.testing import ModelServer
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from tests.support import ROOT
 from tests.support.games import BUNDLED_COMMANDS
+from workshop.scripted_model import ScriptedModel
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page

@@ -10,8 +10,8 @@ import pytest
 
 from game_interface import Facts, Game, open_game
 from game_interface.engines.engine import EngineName
-from scripts.scripted_model import read_commands
 from tests.support import DATA
+from workshop.scripted_model import read_commands
 
 WALKTHROUGH = (DATA / "weatherworks_walkthrough.txt").read_text().split("\n")
 BUNDLED_COMMANDS = [line for line in WALKTHROUGH if line]

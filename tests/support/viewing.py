@@ -17,7 +17,6 @@ import httpx2
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from session.playing import USES_MODEL
 from session.record.event_log import EVENTS_FILE
@@ -26,6 +25,7 @@ from tests.support import PATIENCE
 from tests.support.games import BUNDLED_COMMANDS
 from viewer.web.cockpit import Cockpit
 from viewer.web.watch import watching
+from workshop.scripted_model import ScriptedModel
 
 Event: TypeAlias = dict[str, Any]
 

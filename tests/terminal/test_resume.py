@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_ghost.testing import ModelServer
-from scripts.scripted_model import action_reply
 from tests.support import ROOT
 from tests.support.games import written
 from tests.support.program import Program
 from tests.support.tiny_story import Object, build
+from workshop.scripted_model import action_reply
 
 
 @pytest.fixture

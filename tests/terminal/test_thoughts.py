@@ -18,12 +18,12 @@ from rich.console import Console
 
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
-from scripts.scripted_model import action_reply
 from terminal.view import TerminalView, Thoughts
 from tests.support import PATIENCE
 from tests.support.episodes import configured, played
 from tests.support.program import Program
 from tests.terminal.test_view import Player, kept_by_terminal
+from workshop.scripted_model import action_reply
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 KEY = "sk-or-v1-0123456789abcdef0123"

@@ -12,10 +12,10 @@ from rich.table import Table
 
 from mcp_ghost.testing import ModelServer
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from workshop.benchmarks.model import served
 from workshop.benchmarks.prompt_cost import prompt_cost
+from workshop.scripted_model import ScriptedModel
 
 _MEASURED = 21
 """Turns around each figure; an odd number, so that the median is one of them."""

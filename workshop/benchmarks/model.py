@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
 from mcp_ghost.testing.wires import WireName
-from scripts.scripted_model import action_reply, thought
+from workshop.scripted_model import action_reply, thought
 
 THOUGHT = thought("A thought of ordinary length about what could be tried next.")
 

@@ -28,10 +28,10 @@ from rich.table import Table
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.testing import ModelServer
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
 from viewer.web.watch import watching
+from workshop.scripted_model import ScriptedModel
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing import ModelServer
-from scripts.scripted_model import walkthrough
 from workshop.interoperability.catalogue import Call
+from workshop.scripted_model import walkthrough
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 400.0

@@ -1,1 +1,1 @@
-"""Programs that learn and check the facts of known games."""
+"""Programs that build the bundled story, and learn and check the facts of known games."""

@@ -16,11 +16,11 @@ from evaluation.commands.export import EpisodeRow, TurnRow, csv_of, parquet_of
 from evaluation.outcome.stored import agreed_in
 from evaluation.plan import PLAN_FILE, cells_of
 from scripts.evaluate import main
-from scripts.scripted_model import SERVED_AS
 from tests.evaluation.evaluations import COMMANDS, Evaluation
 from tests.evaluation.made_up import evaluation as made_up
 from tests.evaluation.made_up import event, start, turn, write
 from tests.support import FOREVER, ROOT
+from workshop.scripted_model import SERVED_AS
 
 TURN = TurnRow(
     evaluation="made-up",

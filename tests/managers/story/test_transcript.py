@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from managers.story.transcript import Transcript
 from mcp_ghost.testing import content_reply
-from scripts.scripted_model import ScriptedModel
 from session.game_configuration import GameConfiguration
 from session.game_state import GameState, RefusedCommand
 from session.knowledge import Reflection
 from tests.support.episodes import played, user_text, wanted
 from tests.support.games import BUNDLED_COMMANDS
 from tests.support.records import observation, record
+from workshop.scripted_model import ScriptedModel
 
 if TYPE_CHECKING:
     from mcp_ghost.messages import Message

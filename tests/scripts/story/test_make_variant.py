@@ -13,7 +13,7 @@ import pytest
 
 from game_interface import Facts, Game, open_game
 from scripts.story import make_achievements, make_variant
-from scripts.story.build_story import PROFILE, STORY, compiled, missing_tools
+from scripts.story.compiler import compiled, missing_tools
 from scripts.story.layout import COMPASS, original
 from scripts.story.make_variant import Made, UnwinnableError, as_profile, make, played
 from scripts.story.variant import Variant
@@ -22,6 +22,7 @@ from scripts.story.wording import Wording
 from stories.memory import StoryImage
 from tests.support.games import BUNDLED_COMMANDS, started
 from tests.support.solver import Solver
+from workshop.story.build_story import PROFILE, STORY
 
 pytestmark = pytest.mark.slow
 needs_inform = pytest.mark.skipif(bool(missing_tools()), reason=str(missing_tools()))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.story.build_story import SOURCE
+from scripts.story.compiler import SOURCE
 from scripts.story.template import TemplateError, original, render, render_folder
 from scripts.story.variant import TEXTS, Variant
 from scripts.story.wording import WORDS

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from scripts.story.build_story import SOURCE
+from scripts.story.compiler import SOURCE
 from scripts.story.template import TemplateError
 from scripts.story.wording import WORDS, Wording, indefinite_article, plural
 

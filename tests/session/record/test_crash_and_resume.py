@@ -17,7 +17,6 @@ import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from scripts.scripted_model import ScriptedModel, read_commands
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.knowledge import Reflection
 from session.record.event_log import EVENTS_FILE
@@ -25,6 +24,7 @@ from storage.store import Store
 from tests.support import DATA, PATIENCE
 from tests.support.episodes import read_events
 from tests.support.warm import WarmPopen
+from workshop.scripted_model import ScriptedModel, read_commands
 
 WALKTHROUGH = read_commands(DATA / "weatherworks_walkthrough.txt")
 TURNS = 30

@@ -19,7 +19,6 @@ from evaluation.figures import EpisodeFigures
 from mcp_ghost.cli.screen import Screen
 from orchestration.recorded import DivergenceError
 from orchestration.replay import replay
-from scripts.scripted_model import ScriptedModel
 from session.configuration_file import ConfigurationError
 from session.record.event_log import EVENTS_FILE
 from storage.episode_knowledge import read_episode
@@ -27,6 +26,7 @@ from tests.support import ROOT
 from tests.support.episodes import played
 from viewer.episode import Episode
 from viewer.show import show_episode
+from workshop.scripted_model import ScriptedModel
 
 LOGS = ROOT / "tests" / "data" / "episodes"
 EPISODES = sorted(folder.name for folder in LOGS.iterdir())

@@ -12,12 +12,12 @@ from rich.console import Console
 
 from mcp_ghost.cli.screen import Screen
 from mcp_ghost.testing import content_reply, tool_reply
-from scripts.scripted_model import thought
 from session.record.summary import LOG_FILE
 from session.record.text_log import EpisodeLog
 from tests.support import ROOT
 from tests.support.episodes import answer, played
 from viewer.show import show_episode
+from workshop.scripted_model import thought
 
 LONG = "A letter may hold a hint, and it costs a turn to read it. " * 10
 SPENT = {"prompt_tokens": 1203, "completion_tokens": 48, "cost": 0.0004}

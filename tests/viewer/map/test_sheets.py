@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from managers.map.ways import Way
 from managers.map.world_map import WorldMap
 from orchestration.turn import observation_of
-from scripts.scripted_model import read_commands
 from session.game_state import TurnRecord
 from tests.support.games import ZORK1, needs_zork1, started
 from tests.support.work import steps
@@ -21,6 +20,7 @@ from viewer.map.links import COMPASS, flaws, links_of
 from viewer.map.map_view import MapView
 from viewer.map.sheets import Placed, Sheets
 from workshop.benchmarks.map_figures import figures
+from workshop.scripted_model import read_commands
 
 BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 DIRECTIONS = st.sampled_from([*COMPASS, "up", "down", "in", "out", "enter hut", "pray"])

@@ -17,12 +17,12 @@ import httpx2
 import pytest
 
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
-from scripts.scripted_model import ScriptedModel
 from tests.support import PATIENCE, free_port
 from tests.support.episodes import read_events
 from tests.support.games import BUNDLED_COMMANDS
 from tests.support.program import Program
 from tests.support.viewing import recorded
+from workshop.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.mcp
 

@@ -1,6 +1,6 @@
 """Serve a model that plays a given list of commands, to try the program without a provider.
 
-    uv run python scripts/scripted_model.py commands.txt --port 8123
+    uv run python workshop/scripted_model.py commands.txt --port 8123
     uv run python main.py --base-url http://127.0.0.1:8123/v1 --story bundled
 
 It reads the turn from the prompt and answers with that line of the file, so that an episode can

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.testing import ModelRequest
-from scripts.scripted_model import action_reply, main, walkthrough
+from workshop.scripted_model import action_reply, main, walkthrough
 
 USER = {"role": "user", "content": "hello"}
 TOOL = {"type": "function", "function": {"name": "a_b", "parameters": {"type": "object"}}}

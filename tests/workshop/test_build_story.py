@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from game_interface import open_game
-from scripts.story.build_story import SOURCE, STORIES, STORY, missing_tools, other_versions
+from scripts.story.compiler import SOURCE, missing_tools
 from tests.support import DATA, PATIENCE, ROOT
+from workshop.story.build_story import STORY, other_versions
 
-SCRIPT = ROOT / "scripts" / "story" / "build_story.py"
+SCRIPT = ROOT / "workshop" / "story" / "build_story.py"
 WALKTHROUGH = DATA / "weatherworks_walkthrough.txt"
 TO_THE_HALL = ["north", "north", "north"]
 
@@ -92,16 +93,16 @@ def test_the_source_compiles_to_the_committed_bytes(tmp_path: Path) -> None:
 
 @needs_inform
 def test_the_check_fails_when_the_source_has_changed(tmp_path: Path) -> None:
-    for part in ("stories", "scripts", "game_interface"):
-        shutil.copytree(STORIES.parent / part, tmp_path / part)
-    script = tmp_path / "scripts" / "story" / SCRIPT.name
+    for part in ("stories", "scripts", "workshop", "game_interface"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    script = tmp_path / SCRIPT.relative_to(ROOT)
     source = tmp_path / "stories" / SOURCE.name
     source.write_text(source.read_text().replace("Release 1;", "Release 2;"))
 
     code, message = run_script(script, "--check")
 
     assert code == 1
-    assert "run scripts/story/build_story.py and commit the result" in message
+    assert "run workshop/story/build_story.py and commit the result" in message
 
 
 def test_a_missing_compiler_is_named_with_the_package_that_has_it(tmp_path: Path) -> None:
