@@ -104,7 +104,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Replace the profile that conftest.py chose."""
+    """Replace the profile that `tests/support/plugin.py` chose."""
     from hypothesis import HealthCheck, settings  # only now: its own plugin comes first
 
     settings.register_profile(
