@@ -237,13 +237,6 @@ def _student(freedom: int) -> float:
     return math.fsum(term / freedom**power for power, term in enumerate(terms))
 
 
-def _least_seeds() -> int:
-    """The fewest values of which some resample lies that far outside.
-
-    The outermost one, which is one value again and again, has a share of ``count ** -count``.
-    """
-    return next(count for count in range(2, 100) if _tail(count) >= count**-count)
-
-
-LEAST_SEEDS = _least_seeds()
-"""Fewer have no interval: even their outermost resample is not rare enough to be left outside."""
+LEAST_SEEDS = next(count for count in range(2, 100) if _tail(count) >= count**-count)
+"""Fewer have no interval: their outermost resample, which is one value again and again and has a
+share of ``count ** -count``, is not rare enough to be left outside."""

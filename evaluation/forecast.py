@@ -57,18 +57,14 @@ def declined(plan: Plan, lines: Sequence[Sequence[Cell]], jobs: int, console: Co
     seconds /= min(jobs, len(lines))
     if seconds < _LONG_SECONDS or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
+    minutes = seconds / 60
+    about = counted(round(minutes), "minute")
+    if minutes >= 90:
+        about = counted(round(minutes / 60), "hour")
     question = (
-        f"This may take about {_in_words(seconds)}: {counted(sum(map(len, lines)), 'episode')} of "
+        f"This may take about {about}: {counted(sum(map(len, lines)), 'episode')} of "
         f"up to {counted(plan.turns, 'turn')}. It can be interrupted and continued at any time.\n"
         "Begin? [y/N] "
     )
     console.print(Text(question), end="", soft_wrap=True)
     return input().strip().lower() not in ("y", "yes")
-
-
-def _in_words(seconds: float) -> str:
-    """Such as ``40 minutes`` or ``3 hours``."""
-    minutes = seconds / 60
-    if minutes < 90:
-        return counted(round(minutes), "minute")
-    return counted(round(minutes / 60), "hour")

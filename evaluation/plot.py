@@ -35,66 +35,9 @@ def plot_scores(
     curves = {name: band for name, band in bands.items() if band}
     if not curves:
         return []
-    return _saved(_draw(curves, title, max_score), out, "scores")
-
-
-def plot_learning(
-    learning: Sequence[Figures], title: str, max_score: int | None, out: Path
-) -> list[Path]:
-    """Write ``learning.png`` and ``learning.svg`` below ``out``; nothing without a curve.
-
-    Raises:
-        ConfigurationError: matplotlib, an extra, is not installed.
-    """
-    curves: dict[str, list[Figures]] = {}
-    for point in learning:
-        if point["score"]:
-            curves.setdefault(point["variant"], []).append(point)
-    if not curves:
-        return []
-    return _saved(_draw_learning(curves, title, max_score), out, "learning")
-
-
-def _saved(figure: Figure, out: Path, name: str) -> list[Path]:
-    from viewer.drawing import save_figure
-
-    written = [out / f"{name}.png", out / f"{name}.svg"]
-    for path in written:
-        save_figure(figure, path)
-    return written
-
-
-def _draw_learning(
-    curves: Mapping[str, Sequence[Figures]], title: str, max_score: int | None
-) -> Figure:
-    """Mean final scores by episode, a little beside each other, with their intervals."""
     from viewer.drawing import new_figure
 
-    figure = new_figure(8, 4.5)
-    axes = figure.subplots()
-    for number, (name, points) in enumerate(curves.items()):
-        beside = (number - (len(curves) - 1) / 2) * _BESIDE
-        numbers = [point["episode"] + beside for point in points]
-        means = [point["score"]["mean"] for point in points]
-        style = f"{_MARKERS[number % len(_MARKERS)]}-"
-        helped = ", WITH HINTS" if any(point["hinted"] for point in points) else ""
-        (line,) = axes.plot(numbers, means, style, label=f"{name}{helped}")
-        for at, point in zip(numbers, points, strict=True):
-            if point["score"]["low"] is not None:
-                axes.vlines(at, point["score"]["low"], point["score"]["high"], line.get_color())
-    axes.set_xticks(sorted({point["episode"] for points in curves.values() for point in points}))
-    axes.set_xlabel("episode")
-    axes.set_ylabel(f"score (of {max_score})" if max_score else "score")
-    axes.set_title(f"{title}: mean final score, with intervals")
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    return figure
-
-
-def _draw(curves: Mapping[str, Sequence[Spread]], title: str, max_score: int | None) -> Figure:
-    """One panel for each variant beside the first one: many bands over each other show nothing."""
-    from viewer.drawing import new_figure
-
+    # One panel for each variant beside the first one: many bands over each other show nothing.
     first, *others = curves
     columns = min(max(len(others), 1), _COLUMNS)
     rows = math.ceil(max(len(others), 1) / columns)
@@ -115,7 +58,53 @@ def _draw(curves: Mapping[str, Sequence[Spread]], title: str, max_score: int | N
     figure.suptitle(f"{title}: median score, with quartiles")
     figure.supxlabel("turn")
     figure.supylabel(f"score (of {max_score})" if max_score else "score")
-    return figure
+    return _saved(figure, out, "scores")
+
+
+def plot_learning(
+    learning: Sequence[Figures], title: str, max_score: int | None, out: Path
+) -> list[Path]:
+    """Write ``learning.png`` and ``learning.svg`` below ``out``; nothing without a curve.
+
+    Raises:
+        ConfigurationError: matplotlib, an extra, is not installed.
+    """
+    curves: dict[str, list[Figures]] = {}
+    for point in learning:
+        if point["score"]:
+            curves.setdefault(point["variant"], []).append(point)
+    if not curves:
+        return []
+    from viewer.drawing import new_figure
+
+    figure = new_figure(8, 4.5)
+    axes = figure.subplots()
+    for number, (name, points) in enumerate(curves.items()):
+        beside = (number - (len(curves) - 1) / 2) * _BESIDE
+        numbers = [point["episode"] + beside for point in points]
+        means = [point["score"]["mean"] for point in points]
+        style = f"{_MARKERS[number % len(_MARKERS)]}-"
+        helped = ", WITH HINTS" if any(point["hinted"] for point in points) else ""
+        (line,) = axes.plot(numbers, means, style, label=f"{name}{helped}")
+        for at, point in zip(numbers, points, strict=True):
+            if point["score"]["low"] is not None:
+                axes.vlines(at, point["score"]["low"], point["score"]["high"], line.get_color())
+    axes.set_xticks(sorted({point["episode"] for points in curves.values() for point in points}))
+    axes.set_xlabel("episode")
+    axes.set_ylabel(f"score (of {max_score})" if max_score else "score")
+    axes.set_title(f"{title}: mean final score, with intervals")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return _saved(figure, out, "learning")
+
+
+def _saved(figure: Figure, out: Path, name: str) -> list[Path]:
+    from viewer.drawing import save_figure
+
+    written = [out / f"{name}.png", out / f"{name}.svg"]
+    for path in written:
+        save_figure(figure, path)
+    return written
 
 
 def _add(axes: Axes, name: str, band: Sequence[Spread], colour: str, style: str) -> None:

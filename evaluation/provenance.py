@@ -61,23 +61,25 @@ class Provenance:
             case EpisodeResumed() if event.turn >= (self._forked_at or 0):
                 self._program(event)
             case ModelCall() if self._forked_at is None or (event.turn or 0) > self._forked_at:
-                self._call(event)
+                self.failed_requests += len(event.tries)
+                self.requests += len(event.tries) + (event.reply is not None)
+                self.billed += sum((failed.usage for failed in event.tries), Usage())
+                if event.reply:
+                    self.billed += event.reply.spent
+                    self._note(SERVED, event.reply.model)
             case Hint():
                 self.hints += 1
             case TurnRecord():
                 self.refused_proposals += len(event.refused)
-                self._count_moves(event)
-
-    def _count_moves(self, turn: TurnRecord) -> None:
-        led_to, now = turn.outcome.moves, turn.after.moves
-        if led_to is None or now is None:
-            self.moves, self.moves_known = None, False
-            return
-        so_far = self._moves_before + led_to
-        self.set_back += so_far < (self.moves or 0)
-        if turn.ended:  # a game that was taken back counts from its own moves
-            self._moves_before = so_far - (now if turn.restored else 0)
-        self.moves = self._moves_before + now
+                led_to, now = event.outcome.moves, event.after.moves
+                if led_to is None or now is None:
+                    self.moves, self.moves_known = None, False
+                    return
+                so_far = self._moves_before + led_to
+                self.set_back += so_far < (self.moves or 0)
+                if event.ended:  # a game that was taken back counts from its own moves
+                    self._moves_before = so_far - (now if event.restored else 0)
+                self.moves = self._moves_before + now
 
     @property
     def by_a_guest(self) -> bool:
@@ -95,14 +97,6 @@ class Provenance:
         for name, value in portable(event.settings).items():
             if name not in _OF_VARIANTS:
                 self._note(f"setting {name}", json.dumps(value, sort_keys=True))
-
-    def _call(self, call: ModelCall) -> None:
-        self.failed_requests += len(call.tries)
-        self.requests += len(call.tries) + (call.reply is not None)
-        self.billed += sum((failed.usage for failed in call.tries), Usage())
-        if call.reply:
-            self.billed += call.reply.spent
-            self._note(SERVED, call.reply.model)
 
     def _note(self, name: str, value: str) -> None:
         if value:
@@ -185,7 +179,19 @@ def said_of(provenance: Mapping[str, Any]) -> str:
         )
     if provenance["script_played"]:
         sentences.append("Some or all of the replies came from a script of commands.")
-    sentences += [_set_back(provenance), *hints_told(provenance)]
+    if back := provenance["set_back"]:
+        sentences.append(
+            f"A game's count of moves went down {counted(back, 'time')}, as it does when a game is "
+            "set back."
+        )
+    elif unknown := provenance["moves_unknown"]:
+        sentences.append(
+            f"Whether a game was set back is unknown: {counted(unknown, 'episode')} did not "
+            "report the count of moves."
+        )
+    else:
+        sentences.append("No game was set back: the count of moves never went down.")
+    sentences += hints_told(provenance)
     for name, where in provenance["disagreements"].items():
         values = "; ".join(
             f"{short(value)} in {counted(len(episodes), 'episode')}"
@@ -217,16 +223,3 @@ def _served(provenance: Mapping[str, Any]) -> str:
     return (
         f"{by} ({counted(requests, 'request')}, {failed} of them without a usable reply{billed})."
     )
-
-
-def _set_back(provenance: Mapping[str, Any]) -> str:
-    back, unknown = provenance["set_back"], provenance["moves_unknown"]
-    if back:
-        times = counted(back, "time")
-        return f"A game's count of moves went down {times}, as it does when a game is set back."
-    if unknown:
-        return (
-            f"Whether a game was set back is unknown: {counted(unknown, 'episode')} did not "
-            "report the count of moves."
-        )
-    return "No game was set back: the count of moves never went down."

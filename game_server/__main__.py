@@ -88,8 +88,8 @@ class _Flags(argparse.Namespace):
         return {key: it for key, it in given.items() if it is not None}
 
 
-def _parsed(arguments: Sequence[str] | None) -> _Flags:
-    """Read the command line; a wrong one ends the program with code 2."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; returns the exit code."""
     parser = Parser(prog=_PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
     add_flags(parser.add_argument_group("how"), _HOW, port={"type": port_number})
     add_flags(
@@ -108,12 +108,6 @@ def _parsed(arguments: Sequence[str] | None) -> _Flags:
         parser.error("--port is for --http")
     if flags.story is not None and flags.stories:
         parser.error("--stories offers more than one story, and --story only one")
-    return flags
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; returns the exit code."""
-    flags = _parsed(arguments)
     return program(_PROGRAM, lambda _: _serve(flags), _errors)
 
 
@@ -128,25 +122,6 @@ def _errors() -> Errors:
 
     wrong = (ConfigurationError, EngineUnavailableError, StoryFormatError, StoryNotFoundError)
     return Errors(wrong_use=wrong, failed=(GameError,))
-
-
-def _token() -> str:
-    """Return what clients have to show over HTTP.
-
-    Raises:
-        ConfigurationError: That of the environment does not fit into an address, or is too short.
-    """
-    from session.configuration_file import ConfigurationError
-    from session.listener import kept_token
-
-    given = os.environ.get(_TOKEN)
-    if given is None:
-        return kept_token("game_server")
-    if not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
-        raise ConfigurationError(
-            f"{_TOKEN} needs at least 16 letters, digits, hyphens or underscores."
-        )
-    return given
 
 
 def _serve(flags: _Flags) -> int:
@@ -175,7 +150,14 @@ def _serve(flags: _Flags) -> int:
     games = Games(config, limits=limits)
     try:
         if flags.http:
-            token = _token()
+            from session.listener import kept_token
+
+            given = os.environ.get(_TOKEN)
+            if given is not None and not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
+                raise ConfigurationError(
+                    f"{_TOKEN} needs at least 16 letters, digits, hyphens or underscores."
+                )
+            token = given or kept_token("game_server")
             with listening(flags.port or _DEFAULT_PORT) as listener:
                 print(f"Games at {address_of(listener, token)} (end with Ctrl-C)", flush=True)
                 print(

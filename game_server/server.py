@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
-import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -123,12 +123,12 @@ def game_server(games: Games) -> MCPServer[Any]:
 
 
 class _Tools:
-    """Each plays in a thread, because a game may take its time."""
+    """None is asynchronous, so the SDK calls each in a thread: a game may take its time."""
 
     def __init__(self, games: Games) -> None:
         self._games = games
 
-    async def new_game(
+    def new_game(
         self,
         ctx: Context,
         story: Annotated[
@@ -154,15 +154,12 @@ class _Tools:
         ] = None,
     ) -> Annotated[CallToolResult, Answer]:
         """Begin a new game."""
-
-        def begin(guest: Guest) -> CallToolResult:
-            game = self._games.new(guest, story, seed, level)
+        with _explained():
+            game = self._games.new(_guest(ctx), story, seed, level)
             remark = self._games.limits.remark(seed, level)
             return _answer(game, game.begin(), names_it=True, remark=remark)
 
-        return await _in_thread(ctx, begin)
-
-    async def command(
+    def command(
         self,
         ctx: Context,
         text: Annotated[
@@ -175,23 +172,17 @@ class _Tools:
         game: _Game = None,
     ) -> Annotated[CallToolResult, Answer]:
         """Give the game a command; returns what it answers."""
-
-        def play(guest: Guest) -> CallToolResult:
-            played = self._games.find(guest, game, to_play=True)
+        with _explained():
+            played = self._games.find(_guest(ctx), game, to_play=True)
             return _answer(played, played.command(text))
 
-        return await _in_thread(ctx, play)
-
-    async def status(self, ctx: Context, game: _Game = None) -> Annotated[CallToolResult, Answer]:
+    def status(self, ctx: Context, game: _Game = None) -> Annotated[CallToolResult, Answer]:
         """Report what is known about the game now, without making a move."""
-
-        def look(guest: Guest) -> CallToolResult:
-            played = self._games.find(guest, game)
+        with _explained():
+            played = self._games.find(_guest(ctx), game)
             return _answer(played, played.status(), names_it=True)
 
-        return await _in_thread(ctx, look)
-
-    async def history(
+    def history(
         self,
         ctx: Context,
         last: Annotated[int, Field(ge=1, le=MOST_TURNS_SHOWN, description="How many turns.")] = 20,
@@ -201,9 +192,8 @@ class _Tools:
         game: _Game = None,
     ) -> Annotated[CallToolResult, History]:
         """The latest turns: each command, and what the game answered."""
-
-        def remember(guest: Guest) -> CallToolResult:
-            played = self._games.find(guest, game)
+        with _explained():
+            played = self._games.find(_guest(ctx), game)
             turns = [
                 Turn(turn=it.turn, command=it.command, text=it.response)
                 for it in played.history(last, before)
@@ -212,18 +202,20 @@ class _Tools:
             values = History(game=played.name, opening=played.opening, turns=turns)
             return _result("\n\n".join(told) or values.opening.strip(), values)
 
-        return await _in_thread(ctx, remember)
 
-
-async def _in_thread(ctx: Context, work: Callable[[Guest], CallToolResult]) -> CallToolResult:
-    """Call ``work`` with the guest who asks: one for stdio, one for each session of HTTP."""
+def _guest(ctx: Context) -> Guest:
+    """Return who asks: one guest over stdio, one for each session of HTTP."""
     request = ctx.request_context.request
     session = "" if request is None else request.headers.get("mcp-session-id")
     info = ctx.request_context.session.client_params
     named = f"{info.client_info.name} {info.client_info.version}" if info else ""
-    guest = Guest(one_line(named, NAME_CHARACTERS) or "unnamed client", session)
+    return Guest(one_line(named, NAME_CHARACTERS) or "unnamed client", session)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
     try:
-        return await anyio.to_thread.run_sync(work, guest)
+        yield
     except _EXPLAINED as error:
         raise ToolError(str(error)) from error
 

@@ -123,7 +123,18 @@ class UnrecordedGame:
         Raises:
             SnapshotError: It is damaged, of another story or of another level; nothing changed.
         """
-        moment, snapshot = _unpacked(data)
+        data = data if isinstance(data, bytes | bytearray) else b""  # whatever else is no state
+        kind, _, compressed = data.partition(b"\n")
+        if kind != _FORMAT:
+            raise SnapshotError("this is not a state of this version of the environment")
+        unpacker = zlib.decompressobj()
+        try:
+            moment = _SavedGame.model_validate_json(unpacker.decompress(compressed, _MOST_BYTES))
+            snapshot = base64.b64decode(moment.snapshot, validate=True)
+        except (zlib.error, ValueError) as error:
+            raise SnapshotError("the state is damaged") from error
+        if not unpacker.eof:
+            raise SnapshotError("the state is damaged")
         level = self._config.observation_level
         if moment.perception.level is not level:
             raise SnapshotError(
@@ -179,20 +190,3 @@ class _SavedGame(BaseModel):
     """As it was told."""
     latest: TurnRecord | None
     """The latest turn, as it was told, without its snapshot."""
-
-
-def _unpacked(data: bytes) -> tuple[_SavedGame, bytes]:
-    """Read a saved game and the engine's state from bytes that may come from anywhere."""
-    data = data if isinstance(data, bytes | bytearray) else b""  # whatever else is no state
-    kind, _, compressed = data.partition(b"\n")
-    if kind != _FORMAT:
-        raise SnapshotError("this is not a state of this version of the environment")
-    unpacker = zlib.decompressobj()
-    try:
-        moment = _SavedGame.model_validate_json(unpacker.decompress(compressed, _MOST_BYTES))
-        snapshot = base64.b64decode(moment.snapshot, validate=True)
-    except (zlib.error, ValueError) as error:
-        raise SnapshotError("the state is damaged") from error
-    if not unpacker.eof:
-        raise SnapshotError("the state is damaged")
-    return moment, snapshot

@@ -86,7 +86,12 @@ async def _visit(
     try:
         return await _until_it_ends(process, games, serving)
     finally:
-        await _stop(process)
+        reaper.signal_group(process.pid, signal.SIGTERM)  # it, and what it started
+        try:
+            await asyncio.wait_for(process.wait(), _STOP_SECONDS)
+        except TimeoutError:
+            reaper.signal_group(process.pid, signal.SIGKILL)
+            await process.wait()
         reaper.release(process.pid)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
@@ -107,13 +112,3 @@ async def _until_it_ends(
                 return None
             raise GuestError(f"The player made no call for {SILENCE_SECONDS:g} s.")
     return process.returncode
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    """End it, and what it started."""
-    reaper.signal_group(process.pid, signal.SIGTERM)
-    try:
-        await asyncio.wait_for(process.wait(), _STOP_SECONDS)
-    except TimeoutError:
-        reaper.signal_group(process.pid, signal.SIGKILL)
-        await process.wait()

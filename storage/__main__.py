@@ -55,8 +55,8 @@ class _Flags(argparse.Namespace):
     yes: bool
 
 
-def _parsed(arguments: Sequence[str] | None) -> _Flags:
-    """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; returns the exit code."""
     parser = Parser(prog=_PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "rebuild", "bring the database up to date with all event logs")
@@ -68,7 +68,8 @@ def _parsed(arguments: Sequence[str] | None) -> _Flags:
     forget = _command(commands, "forget", "remove what was learned")
     add_flags(forget.add_mutually_exclusive_group(required=True), _WHAT)
     add_flags(forget, "--yes  confirm: nothing is removed without it")
-    return parser.parse_args(arguments, _Flags())
+    flags = parser.parse_args(arguments, _Flags())
+    return program(_PROGRAM, lambda _: _run(flags), _errors)
 
 
 def _add_story(command: Parser) -> None:
@@ -81,12 +82,6 @@ def _command(commands: Commands, name: str, purpose: str) -> Parser:
     add_flags(command, _WHERE)
     add_trust(command)
     return command
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; returns the exit code."""
-    flags = _parsed(arguments)
-    return program(_PROGRAM, lambda _: _run(flags), _errors)
 
 
 def _errors() -> Errors:

@@ -155,22 +155,22 @@ class Commands:
 
     def read_back(self, story: str | None) -> bool:
         """Store what people changed in the Markdown of a story, or of all."""
-        return _all(self._read_back(known) for known in self._known(story))
-
-    def _read_back(self, known: Known) -> bool:
-        name, sha256 = known.story, known.sha256
-        path = self._files.path(name, sha256)
-        for number in self._files.odd_lines(name, sha256):
-            _warn(f"{path}, line {number} is not a claim: it is kept under Notes")
-        edits = self._files.read_edits(name, sha256)
-        if edits == Edits():
-            print(f"{path}: nothing was changed")
-        else:
-            secrets = self._config.secrets
-            self._store.put(log_import(self._files.folder, edits, name, sha256, secrets))
-            new, changed = counted(len(edits.claims), "new claim"), len(edits.changes)
-            print(f"{path}: {new}, {counted(changed, 'change')}")
-        return self._write(known)
+        done = True
+        for known in self._known(story):
+            name, sha256 = known.story, known.sha256
+            path = self._files.path(name, sha256)
+            for number in self._files.odd_lines(name, sha256):
+                _warn(f"{path}, line {number} is not a claim: it is kept under Notes")
+            edits = self._files.read_edits(name, sha256)
+            if edits == Edits():
+                print(f"{path}: nothing was changed")
+            else:
+                secrets = self._config.secrets
+                self._store.put(log_import(self._files.folder, edits, name, sha256, secrets))
+                new, changed = counted(len(edits.claims), "new claim"), len(edits.changes)
+                print(f"{path}: {new}, {counted(changed, 'change')}")
+            done &= self._write(known)
+        return done
 
     def _json(self, known: Known) -> dict[str, Any]:
         claims, memories = self._learned(known)

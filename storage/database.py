@@ -48,7 +48,12 @@ class KnowledgeDatabase:
         """
         url = _url(config)
         self._name = redact(url.set(query={}).render_as_string(hide_password=True))
-        self._engine = self._create_engine(url)
+        try:
+            self._engine = _engine(url)
+        except ImportError as error:
+            raise StorageError(
+                "A PostgreSQL database needs the package psycopg: uv sync --extra postgres"
+            ) from error
         try:
             with self.writing() as connection:
                 if self._engine.name == "postgresql":
@@ -102,16 +107,6 @@ class KnowledgeDatabase:
                 "run: uv run python -m storage rebuild"
             ) from error
 
-    def _create_engine(self, url: URL) -> Engine:
-        if url.get_backend_name() == "sqlite":
-            return _sqlite(url)
-        try:
-            return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
-        except ImportError as error:
-            raise StorageError(
-                "A PostgreSQL database needs the package psycopg: uv sync --extra postgres"
-            ) from error
-
 
 def _add_missing_columns(connection: Connection) -> None:
     """Bring tables of an earlier version up to date."""
@@ -156,7 +151,9 @@ def _url(config: GameConfiguration) -> URL:
     )
 
 
-def _sqlite(url: URL) -> Engine:
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS, "isolation_level": None})
 
     @event.listens_for(engine, "connect")

@@ -127,30 +127,27 @@ class _Attempts:
         elif isinstance(event, TurnRecord) and self._perception:
             record = self._perception.apply(event)
             self.map.apply(record)
-            self._score(record)
-
-    def _score(self, record: TurnRecord) -> None:
-        if not record.command:
-            return
-        if record.scored or record.died or record.won:
-            scored = Scored(
-                episode=self._uid,
-                run=self._run,
-                turn=record.turn,
-                room=record.place,
-                command=record.command,
-                by=tuple(self._since),
-                points=record.scored or 0,
-                died=bool(record.died),
-                won=record.won,
-            )
-            self.scores.append(scored)
-            self._since.clear()
-        else:
-            self._since.append(record.command)
-        if record.ended:
-            self._run += 1
-            self._since.clear()
+            if not record.command:
+                return
+            if record.scored or record.died or record.won:
+                scored = Scored(
+                    episode=self._uid,
+                    run=self._run,
+                    turn=record.turn,
+                    room=record.place,
+                    command=record.command,
+                    by=tuple(self._since),
+                    points=record.scored or 0,
+                    died=bool(record.died),
+                    won=record.won,
+                )
+                self.scores.append(scored)
+                self._since.clear()
+            else:
+                self._since.append(record.command)
+            if record.ended:
+                self._run += 1
+                self._since.clear()
 
 
 def _episode(named: EpisodeStart | KnowledgeLoaded, started: str, **more: object) -> Episode:

@@ -62,7 +62,12 @@ def _do(flags: Flags, interruption: Interruption) -> int:
             case "map":
                 _map(flags, library)
             case "plot":
-                _plot(flags, library)
+                from mcp_ghost.text import counted
+                from viewer.drawing import draw_scores
+
+                episodes = [library.find(it) for it in flags.episodes]
+                draw_scores([episode.json() for episode in episodes], flags.output)
+                print(f"Scores of {counted(len(episodes), 'episode')}: {flags.output}")
             case _:
                 _serve(flags, library)
     finally:
@@ -155,15 +160,6 @@ def _map(flags: Flags, library: Library) -> None:
 
         draw_map(episode.map_json(), f"{episode.summary()['title']}: {episode.id}", output)
     print(f"Map of {episode.id}: {output}")
-
-
-def _plot(flags: Flags, library: Library) -> None:
-    from mcp_ghost.text import counted
-    from viewer.drawing import draw_scores
-
-    episodes = [library.find(it) for it in flags.episodes]
-    draw_scores([episode.json() for episode in episodes], flags.output)
-    print(f"Scores of {counted(len(episodes), 'episode')}: {flags.output}")
 
 
 if __name__ == "__main__":

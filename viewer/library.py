@@ -86,14 +86,7 @@ class Library:
             if _is_readable(episode) and time.monotonic() >= until:
                 break
         self._on_progress(label, 1.0)
-        self._remember(known)
-        begun = [(it.summary()["started"], it) for it in known if it in seen and it.began]
-        begun.sort(key=lambda it: it[0], reverse=True)
-        return [episode for _, episode in begun], len(known) - len(seen)
-
-    def _remember(self, known: Iterable[Episode]) -> None:
-        """Keep the summaries of what is over, or stopped; what is being played soon differs."""
-        kept = {}
+        kept = {}  # of what is over, or stopped; what is being played soon differs
         for episode in known:
             place = self._place(episode)
             before = self._summaries.known.get(place)
@@ -102,6 +95,9 @@ class Library:
             elif episode.is_read and episode.began and not episode.is_running():
                 kept[place] = episode.remember()
         self._summaries.keep(kept)
+        begun = [(it.summary()["started"], it) for it in known if it in seen and it.began]
+        begun.sort(key=lambda it: it[0], reverse=True)
+        return [episode for _, episode in begun], len(known) - len(seen)
 
     def _place(self, episode: Episode) -> str:
         return str(episode.folder.relative_to(self.workdir))
@@ -177,9 +173,13 @@ class Library:
         Raises:
             ConfigurationError: There is none, or more than one.
         """
-        by_id = None if wanted == LATEST else self.get(wanted)
-        if episode := by_id or _in_folder(Path(wanted)):
-            return episode
+        if wanted != LATEST and (by_id := self.get(wanted)):
+            return by_id
+        folder = Path(wanted)  # of any place: for commands, not for what is served
+        if (folder / EVENTS_FILE).is_file():
+            episode = Episode(_UNSAFE.sub("_", folder.resolve().name), folder)
+            if _is_readable(episode):
+                return episode
         known = self._all()
         if wanted == LATEST and (latest := self._latest()):
             return latest
@@ -204,9 +204,11 @@ class Library:
             places.update(it for it in episode.folder.parents if it.is_relative_to(self.workdir))
             places |= {episode.folder, episode.folder / EVENTS_FILE}
         try:
-            return all(_allows_others(place.stat().st_mode) for place in places)
+            modes = [place.stat().st_mode for place in places]
         except OSError:
             return False
+        to_enter = all(mode & stat.S_IXOTH for mode in modes if stat.S_ISDIR(mode))
+        return to_enter and all(mode & stat.S_IROTH for mode in modes)
 
     def nothing_there(self) -> ConfigurationError:
         """Return what to say where there are no episodes."""
@@ -268,19 +270,6 @@ def _folders_of_episodes(workdir: Path) -> Iterator[Path]:
 def bytes_of(folder: Path) -> int:
     """Return how much is in a folder; links are not followed."""
     return sum(it.lstat().st_size for it in folder.rglob("*"))
-
-
-def _in_folder(folder: Path) -> Episode | None:
-    """Find the episode in any folder: for commands, not for what is served."""
-    if not (folder / EVENTS_FILE).is_file():
-        return None
-    episode = Episode(_UNSAFE.sub("_", folder.resolve().name), folder)
-    return episode if _is_readable(episode) else None
-
-
-def _allows_others(mode: int) -> bool:
-    needed = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
-    return mode & needed == needed
 
 
 def _written(episode: Episode) -> int:

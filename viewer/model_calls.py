@@ -41,17 +41,15 @@ class ModelCalls:
         for number in range(mark * _MARKED, wanted[-1] + 1):
             if number == len(self._marks) * _MARKED:
                 self._marks.append(dict(self._deltas.latest))
-            fields = _fields(read(self._spans[number]))
+            entry = read(self._spans[number])
+            event = entry and entry.event
+            fields = event.fields if isinstance(event, LoggedEvent) else {}
             if number in wanted:
                 found.append(_call_json(fields, self._deltas))
             else:
                 with suppress(ValueError, KeyError, TypeError, IndexError):
                     self._deltas.follow(str(fields["role"]), fields["request"])
         return found
-
-
-def _fields(entry: Entry | None) -> Mapping[str, Any]:
-    return entry.event.fields if entry and isinstance(entry.event, LoggedEvent) else {}
 
 
 def _call_json(fields: Mapping[str, Any], deltas: RequestDeltas) -> JSONObject:

@@ -1,7 +1,5 @@
 """How an episode was set: who played what, every setting beside its default, the prompts."""
 
-from collections.abc import Iterator
-
 from pydantic_core import to_jsonable_python
 
 from mcp_ghost.results import JSONObject
@@ -13,8 +11,23 @@ from session.record.summary import where
 def settings_json(start: EpisodeStart, resumed: EpisodeResumed | None, line: str) -> JSONObject:
     """Return the settings in force, from how it began, how it last went on, and its first line."""
     latest = resumed or start
+    model, base_url = latest.model or start.model, latest.base_url or start.base_url
+    facts = {
+        "Story": start.title or start.story,
+        "Story file": start.story_address or start.story_path,
+        "Its SHA-256": start.story_sha256,
+        "Engine": start.engine,
+        "Seed": "" if start.seed is None else str(start.seed),
+        "Not readable": ", ".join(start.unknown),
+        "Player": start.player,
+        "Model": f"{model} {where(base_url)}" if start.asks_a_model and base_url else model,
+        "Tool server": start.mcp,
+        "Branched from": f"{start.trunk}, turn {start.forked_at or 0}" if start.trunk else "",
+        "ZorkGPT": start.version,
+        "Code": latest.code or start.code,
+    }
     return {
-        "facts": [[name, value] for name, value in _facts(start, latest) if value],
+        "facts": [[name, value] for name, value in facts.items() if value],
         "settings": [
             {
                 "name": name,
@@ -27,23 +40,6 @@ def settings_json(start: EpisodeStart, resumed: EpisodeResumed | None, line: str
         "prompts": latest.prompts or start.prompts,
         "line": line,
     }
-
-
-def _facts(start: EpisodeStart, latest: EpisodeStart | EpisodeResumed) -> Iterator[tuple[str, str]]:
-    base_url = latest.base_url or start.base_url
-    yield "Story", start.title or start.story
-    yield "Story file", start.story_address or start.story_path
-    yield "Its SHA-256", start.story_sha256
-    yield "Engine", start.engine
-    yield "Seed", "" if start.seed is None else str(start.seed)
-    yield "Not readable", ", ".join(start.unknown)
-    yield "Player", start.player
-    model = latest.model or start.model
-    yield "Model", f"{model} {where(base_url)}" if start.asks_a_model and base_url else model
-    yield "Tool server", start.mcp or ""
-    yield "Branched from", f"{start.trunk}, turn {start.forked_at or 0}" if start.trunk else ""
-    yield "ZorkGPT", start.version
-    yield "Code", latest.code or start.code
 
 
 def _default(name: str) -> object:

@@ -34,14 +34,10 @@ def show_episode(screen: Screen, folder: Path, first: int = 0, last: int | None 
         elif line.entry.turn is None or (
             first <= line.entry.turn <= (line.entry.turn if last is None else last)
         ):
-            _show(display, screen, line.entry)
+            try:
+                display.show(line.entry)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                kind = getattr(line.entry.event, "event_type", "event")
+                screen.text(f"A {kind} in the log cannot be shown.", "yellow", mark="!")
     if end is not None and so_far.end is not None and last is None:
         display.show(end)
-
-
-def _show(display: EpisodeDisplay, screen: Screen, entry: Entry) -> None:
-    try:
-        display.show(entry)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        kind = getattr(entry.event, "event_type", "event")
-        screen.text(f"A {kind} in the log cannot be shown.", "yellow", mark="!")

@@ -47,7 +47,14 @@ class Summaries:
     def known(self) -> dict[str, Remembered]:
         """What was kept; read from the disk once."""
         if self._known is None:
-            self._known = _read(self._file)
+            self._known = {}
+            with suppress(OSError, ValueError):
+                with os.fdopen(open_regular(self._file), "rb") as reading:
+                    head, _, body = reading.read().partition(b"\n")
+                kept = json.loads(body) if head == _head(body) else {}
+                self._known = {
+                    it: Remembered(tuple(state), row) for it, (state, row) in kept.items()
+                }
         return self._known
 
     def keep(self, known: dict[str, Remembered]) -> None:
@@ -59,18 +66,6 @@ class Summaries:
         with suppress(OSError):  # a folder of somebody else, a full disk: read again next time
             body = encoded(known)
             write_whole(self._file, _head(body) + b"\n" + body, mode=PRIVATE)
-
-
-def _read(file: Path) -> dict[str, Remembered]:
-    try:
-        with os.fdopen(open_regular(file), "rb") as reading:
-            head, _, body = reading.read().partition(b"\n")
-        if head != _head(body):
-            return {}
-        kept = json.loads(body)
-    except (OSError, ValueError):
-        return {}
-    return {name: Remembered(tuple(state), summary) for name, (state, summary) in kept.items()}
 
 
 def _head(body: bytes) -> bytes:

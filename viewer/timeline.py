@@ -1,9 +1,8 @@
 """Where the time of each turn went: models, tools and their servers, the game."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from session.game_state import TurnRecord
 from session.record.schema import Entry, LoggedEvent
@@ -37,36 +36,31 @@ class Timeline:
 
     def take(self, entry: Entry) -> None:
         """Learn from one line; a time or a number that is none is left out."""
-        event = entry.event
         with suppress(ValueError, TypeError, KeyError):
-            if isinstance(event, LoggedEvent):
-                self._take_step(entry, event.event_type, event.fields)
-            elif isinstance(event, TurnRecord) and self._began is not None:
-                self._add("game", "", self._decided, _seconds(entry))
-                self._turns[event.turn] = tuple(sorted(self._steps, key=lambda it: it.start))
-                self._began = None  # what comes before the next turn belongs to neither
+            match entry.event:
+                case LoggedEvent("turn_start"):
+                    self._began = self._decided = _seconds(entry)
+                    self._steps = []
+                    self._calls = {}
+                case LoggedEvent("model_call", fields):
+                    self._add_ended("model", fields["role"], entry, fields["milliseconds"])
+                case LoggedEvent("mcp_server_started", fields):
+                    self._add_ended("server", fields["server_name"], entry, fields["duration_ms"])
+                case LoggedEvent("mcp_tool_call", fields):
+                    self._calls[fields["call_id"]] = _seconds(entry)
+                case LoggedEvent("mcp_tool_result" | "mcp_tool_error" | "mcp_tool_timeout", fields):
+                    start = self._calls.pop(fields["call_id"])
+                    self._add("tool", fields["tool_name"], start, _seconds(entry))
+                case LoggedEvent("agent_action"):
+                    self._decided = _seconds(entry)
+                case TurnRecord(turn=turn) if self._began is not None:
+                    self._add("game", "", self._decided, _seconds(entry))
+                    self._turns[turn] = tuple(sorted(self._steps, key=lambda it: it.start))
+                    self._began = None  # what comes before the next turn belongs to neither
 
     def of_turn(self, turn: int) -> tuple[Step, ...]:
         """Return a turn's steps, by their beginning."""
         return self._turns.get(turn, ())
-
-    def _take_step(self, entry: Entry, event_type: str, fields: Mapping[str, Any]) -> None:
-        match event_type:
-            case "turn_start":
-                self._began = self._decided = _seconds(entry)
-                self._steps = []
-                self._calls = {}
-            case "model_call":
-                self._add_ended("model", fields["role"], entry, fields["milliseconds"])
-            case "mcp_server_started":
-                self._add_ended("server", fields["server_name"], entry, fields["duration_ms"])
-            case "mcp_tool_call":
-                self._calls[fields["call_id"]] = _seconds(entry)
-            case "mcp_tool_result" | "mcp_tool_error" | "mcp_tool_timeout":
-                start = self._calls.pop(fields["call_id"])
-                self._add("tool", fields["tool_name"], start, _seconds(entry))
-            case "agent_action":
-                self._decided = _seconds(entry)
 
     def _add_ended(self, kind: str, name: object, entry: Entry, milliseconds: float) -> None:
         end = _seconds(entry)

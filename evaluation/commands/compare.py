@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from evaluation.commands.report import show
@@ -43,7 +42,14 @@ def parser() -> Parser:
 
 def run(flags: argparse.Namespace) -> int:
     """Compare, and show or write what was found; returns the exit code."""
-    evaluations = _named([StoredEvaluation.read(folder) for folder in (flags.first, *flags.others)])
+    read = [StoredEvaluation.read(folder) for folder in (flags.first, *flags.others)]
+    folders = [it.folder.resolve() for it in read]
+    if twice := next((folder for folder in folders if folders.count(folder) > 1), None):
+        raise ConfigurationError(f"{twice} is named twice: name each evaluation once.")
+    names = [str(it.agreed["name"]) for it in read]
+    if len(set(names)) < len(names):
+        names = [str(it.folder) for it in read]
+    evaluations = dict(zip(names, read, strict=True))
     turn = check_comparable(evaluations, flags.turns, across_protocols=flags.across_protocols)
     comparison = comparison_of(evaluations, turn)
     as_json = json.dumps(comparison, indent=1, ensure_ascii=False) + "\n"
@@ -56,15 +62,3 @@ def run(flags: argparse.Namespace) -> int:
         written = [f"Written: {flags.to}/comparison.md, comparison.json"] if flags.to else []
         show(tables_of(comparison), *comparison["findings"], *written)
     return DONE
-
-
-def _named(evaluations: Sequence[StoredEvaluation]) -> dict[str, StoredEvaluation]:
-    """By their names; by their folders, where two have the same name."""
-    folders = [it.folder.resolve() for it in evaluations]
-    twice = next((folder for folder in folders if folders.count(folder) > 1), None)
-    if twice:
-        raise ConfigurationError(f"{twice} is named twice: name each evaluation once.")
-    names = [str(it.agreed["name"]) for it in evaluations]
-    if len(set(names)) < len(names):
-        names = [str(it.folder) for it in evaluations]
-    return dict(zip(names, evaluations, strict=True))

@@ -133,8 +133,21 @@ class _Episode(EpisodeFigures):
         super().take(entry)
         if isinstance(entry.event, Hint):
             self._hints[entry.event.turn].append(entry.event.text)
-        elif isinstance(entry.event, TurnRecord):
-            row = _turn(entry.event, self._hints[entry.event.turn])
+        elif isinstance(record := entry.event, TurnRecord):
+            known = {
+                **vars(record.usage),
+                "model_calls": record.usage.calls,
+                "room_id": record.place_id,
+                "room": record.place_name if record.place else None,
+                "hint": "\n".join(self._hints[record.turn]) or None,
+                "score": record.outcome.score,
+                "moves": record.outcome.moves,
+                "restarted": record.ended is not None and record.restored is None,
+                "refused_proposals": len(record.refused),
+                "tool_calls": len(record.tools),
+            }
+            names = set(TurnRow._fields) - set(_NAMED)
+            row = {name: known[name] if name in known else getattr(record, name) for name in names}
             if self.provenance.by_a_guest:  # only the guest knows
                 row |= dict.fromkeys(_ASKED)
             self.played.append(row)
@@ -250,23 +263,6 @@ def run(flags: argparse.Namespace) -> int:
         write_whole(path, data)
     print(f"Written: {', '.join(map(str, encoded))}")
     return DONE
-
-
-def _turn(record: TurnRecord, hints: Sequence[str]) -> dict[str, Any]:
-    known = {
-        **vars(record.usage),
-        "model_calls": record.usage.calls,
-        "room_id": record.place_id,
-        "room": record.place_name if record.place else None,
-        "hint": "\n".join(hints) or None,
-        "score": record.outcome.score,
-        "moves": record.outcome.moves,
-        "restarted": record.ended is not None and record.restored is None,
-        "refused_proposals": len(record.refused),
-        "tool_calls": len(record.tools),
-    }
-    names = set(TurnRow._fields) - set(_NAMED)
-    return {name: known[name] if name in known else getattr(record, name) for name in names}
 
 
 def _all(values: set[str]) -> str:

@@ -46,6 +46,8 @@ def parser() -> Parser:
 
 def run(flags: argparse.Namespace) -> int:
     """Merge, and report on the result; returns the exit code."""
+    from storage.store import Store
+
     out: Path = flags.out
     name = out.resolve().name
     parts = [out] * (out / PLAN_FILE).is_file() + flags.parts
@@ -59,8 +61,11 @@ def run(flags: argparse.Namespace) -> int:
         copied = _copy_logs(logs, out)
         for kept in (it for folder in folders for it in folder.glob("achievements/*.tsv")):
             write_whole(out / "achievements" / kept.name, kept.read_bytes())
-        if agreed["knowledge_carried_over"]:
-            _rebuild_knowledge(logs, out)
+        # What later episodes begin with is made from the logs: no database is copied.
+        for log in (out / key.place for key in logs if agreed["knowledge_carried_over"]):
+            config = GameConfiguration(workdir=str(log.parents[1]), storage_database_url=None)
+            with Store(config) as store:
+                store.take_in_log(log)
         # Until now OUT is no evaluation like any other.
         write_whole(out / PLAN_FILE, json.dumps(agreed, indent=2, ensure_ascii=False) + "\n")
         write_report(out)
@@ -77,12 +82,7 @@ def _once(folders: Sequence[Path]) -> list[Path]:
 
 
 def _agreement_of(folders: Sequence[Path], name: str) -> dict[str, Any]:
-    """What all agree on, with the matrix that holds theirs.
-
-    Raises:
-        ConfigurationError: There is no evaluation in one of them, or they were not played under
-            the same rules.
-    """
+    """What all agree on, with the matrix that holds theirs."""
     parts = {folder: agreed_in(folder) for folder in folders}
     (first, agreed), *others = parts.items()
     variants = [variant for part in parts.values() for variant in part["variants"]]
@@ -108,11 +108,7 @@ def _agreement_of(folders: Sequence[Path], name: str) -> dict[str, Any]:
 def _refuse_other_shards(
     parts: Mapping[Path, Mapping[str, Any]], shard_of: Mapping[Path, Sequence[int]]
 ) -> None:
-    """Refuse shards that are not one of each.
-
-    Raises:
-        ConfigurationError: One is missing, there twice, or of another division.
-    """
+    """Refuse shards of different divisions, missing ones, and one that is there twice."""
     kinds = {of for _, of in shard_of.values()}
     if len(kinds) > 1:
         kind = ", ".join(f"{it} is {one}/{of}" for it, (one, of) in shard_of.items())
@@ -140,20 +136,23 @@ def _refuse_other_shards(
 
 
 def _logs_of(folders: Sequence[Path], *, carried_over: bool) -> dict[Cell, Path]:
-    """Where the log of each episode is that one of the folders has.
-
-    Raises:
-        ConfigurationError: Two have different logs of one episode, or knowledge was carried over
-            between episodes that do not come from the same part.
-    """
+    """Where the log of each episode is that one of the folders has."""
     found: dict[Cell, Path] = {}
     for folder in folders:
         here = {key: folder / key.place for key in cells_of(agreed_in(folder))}
         here = {key: log for key, log in here.items() if (log / EVENTS_FILE).is_file()}
         for key in sorted(found.keys() & here.keys()):
             _check_same(key, found[key], here[key])
-        if carried_over:
-            _check_rows_whole(found, here, folder)
+        shared_rows = {key.row for key in here} & {key.row for key in found}
+        for row in shared_rows if carried_over else ():
+            ours, theirs = ({key for key in logs if key.row == row} for logs in (here, found))
+            if not (ours <= theirs or theirs <= ours):
+                of = ", seed ".join(filter(None, map(str, row[1:])))
+                raise ConfigurationError(
+                    f"Knowledge was carried over, but {folder} has only some of the episodes of "
+                    f"{of}, and another folder the others: those of one game, variant and seed "
+                    "must have been played on one machine."
+                )
         found |= here
     return found
 
@@ -162,9 +161,6 @@ def _copy_logs(logs: Mapping[Cell, Path], out: Path) -> int:
     """Copy those that ``out`` has not yet; how many these were.
 
     An episode's event log comes last, so that an episode is there whole or not at all.
-
-    Raises:
-        ConfigurationError: ``out`` has another log of an episode.
     """
     missing = {}
     for key, log in logs.items():
@@ -179,33 +175,9 @@ def _copy_logs(logs: Mapping[Cell, Path], out: Path) -> int:
     return len(missing)
 
 
-def _rebuild_knowledge(logs: Mapping[Cell, Path], out: Path) -> None:
-    """Make what later episodes begin with from the logs, so that no database is copied."""
-    from storage.store import Store
-
-    for key in logs:
-        log = out / key.place
-        config = GameConfiguration(workdir=str(log.parents[1]), storage_database_url=None)
-        with Store(config) as store:
-            store.take_in_log(log)
-
-
 def _check_same(key: Cell, one: Path, other: Path) -> None:
     if not filecmp.cmp(one / EVENTS_FILE, other / EVENTS_FILE, shallow=False):
         raise ConfigurationError(
             f"There are two different logs of {key}: {one} and {other}. Remove the one that "
             "should not count."
         )
-
-
-def _check_rows_whole(found: Mapping[Cell, Path], here: Mapping[Cell, Path], folder: Path) -> None:
-    """Refuse episodes that follow ones from which they learned nothing."""
-    for row in {key.row for key in here} & {key.row for key in found}:
-        ours, theirs = ({key for key in logs if key.row == row} for logs in (here, found))
-        if not (ours <= theirs or theirs <= ours):
-            of = ", seed ".join(filter(None, map(str, row[1:])))
-            raise ConfigurationError(
-                f"Knowledge was carried over, but {folder} has only some of the episodes of "
-                f"{of}, and another folder the others: those of one game, variant and seed must "
-                "have been played on one machine."
-            )

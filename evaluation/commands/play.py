@@ -225,11 +225,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
 
 
 def _suite(flags: argparse.Namespace) -> Suite | None:
-    """The suite that was asked for.
-
-    Raises:
-        ConfigurationError: There is none, or another flag contradicts.
-    """
+    """Read the suite that was asked for; refuse flags that contradict it."""
     if not flags.suite:
         if flags.at_hand:
             raise ConfigurationError("--at-hand is for the games of a suite: add --suite.")
@@ -321,9 +317,21 @@ def _configuration(flags: argparse.Namespace, protocol: Protocol | None) -> Game
         "client_base_url": flags.base_url,
         "max_turns_per_episode": flags.turns or _TURNS,
         "mcp_enabled": flags.mcp,
-        "player_commands": _commands(flags),
     }
     overrides: dict[str, object] = {key: it for key, it in given.items() if it is not None}
+    if WALKTHROUGH in flags.player:
+        if flags.suite and not flags.walkthrough:
+            raise ConfigurationError(
+                "The player 'walkthrough' needs its commands: give --walkthrough FOLDER, with a "
+                "file GAME.txt for each game of the suite that has a walkthrough."
+            )
+        commands: tuple[str, ...] = ()
+        if not flags.suite:
+            commands = read_walkthrough(flags.walkthrough) if flags.walkthrough else ()
+            WalkthroughPlayer(commands)  # which says what is wrong with them
+        overrides["player_commands"] = commands
+    elif flags.walkthrough:
+        raise ConfigurationError("--walkthrough is for a player: add --player walkthrough.")
     if protocol:
         overrides |= {"without": (), **protocol.settings}
     if flags.base_url:
@@ -331,30 +339,8 @@ def _configuration(flags: argparse.Namespace, protocol: Protocol | None) -> Game
     return GameConfiguration.at_hand(None, **overrides).ask_about_servers()
 
 
-def _commands(flags: argparse.Namespace) -> tuple[str, ...] | None:
-    """Those of the walkthrough, if one plays."""
-    if WALKTHROUGH not in flags.player:
-        if flags.walkthrough:
-            raise ConfigurationError("--walkthrough is for a player: add --player walkthrough.")
-        return None
-    if flags.suite:
-        if flags.walkthrough:
-            return ()
-        raise ConfigurationError(
-            "The player 'walkthrough' needs its commands: give --walkthrough FOLDER, with a file "
-            "GAME.txt for each game of the suite that has a walkthrough."
-        )
-    commands = read_walkthrough(flags.walkthrough) if flags.walkthrough else ()
-    WalkthroughPlayer(commands)  # which says what is wrong with them
-    return commands
-
-
 def _story(config: GameConfiguration) -> StoryInfo:
-    """Found once, before any episode; Zork I may have to be downloaded.
-
-    Raises:
-        ConfigurationError: Neither its score nor any achievements are known.
-    """
+    """Find the story once, before any episode; Zork I may have to be downloaded."""
     with closing(open_game(config.story, seed=1, engine=config.engine)) as game:
         game.start()
         story = game.story

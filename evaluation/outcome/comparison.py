@@ -35,7 +35,17 @@ def check_comparable(
     first, *others = evaluations
     for other in others:
         one, two = (evaluations[name].agreed for name in (first, other))
-        _check_stories(first, one, other, two)
+        here, there = (
+            {name: it["sha256"] for name, it in stories_of(agreed).items()} for agreed in (one, two)
+        )
+        if here != there:
+            names = sorted(here.keys() | there.keys())
+            differ = [name for name in names if name and here.get(name) != there.get(name)]
+            which = f" ({listed(differ)})" if differ else ""
+            raise ConfigurationError(
+                f"{first} played {subject(one)}, and {other} played {subject(two)}: scores of "
+                f"different stories cannot be compared{which}."
+            )
         protocols = [it.get("protocol") for it in (one, two)]
         if protocols[0] != protocols[1] and not across_protocols:
             raise ConfigurationError(
@@ -166,18 +176,3 @@ def _said(value: Any) -> str:  # noqa: ANN401  of every type that JSON has
     if isinstance(value, dict) and "name" in value:
         return " ".join(_said(value[key]) for key in ("name", "sha256") if value.get(key))
     return json.dumps(value)
-
-
-def _check_stories(first: str, one: Mapping[str, Any], other: str, two: Mapping[str, Any]) -> None:
-    here, there = (
-        {name: it["sha256"] for name, it in stories_of(agreed).items()} for agreed in (one, two)
-    )
-    if here == there:
-        return
-    names = here.keys() | there.keys()
-    differ = sorted(name for name in names if here.get(name) != there.get(name) and name)
-    which = f" ({listed(differ)})" if differ else ""
-    raise ConfigurationError(
-        f"{first} played {subject(one)}, and {other} played {subject(two)}: scores of different "
-        f"stories cannot be compared{which}."
-    )

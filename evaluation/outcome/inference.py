@@ -150,10 +150,17 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
         for it in variants
         if (score := it.get("difference", {}).get(str(turn), {}).get("score"))
     ]
-    sentences = [
-        *(_sentence(it, turn) for it in known if verdict(it.score) not in TOO_FEW),
-        *_too_few(known),
-    ]
+    sentences = [_sentence(it, turn) for it in known if verdict(it.score) not in TOO_FEW]
+    for base in dict.fromkeys(it.base for it in known):
+        if few := [it for it in known if it.base == base and verdict(it.score) in TOO_FEW]:
+            units = "game" if "games" in few[0].score else "seed"
+            most = max(_size(it.score) for it in few)
+            sentences.append(
+                f"{counted(most, units).capitalize()} {'is' if most == 1 else 'are'} too few to "
+                f"tell whether {listed([it.name for it in few])} "
+                f"{'is' if len(few) == 1 else 'are'} better or worse than {base}: an interval "
+                f"needs at least {LEAST_SEEDS}."
+            )
     several = [it for it in known if it.score["low"] is not None]
     if len(several) > 1:
         sentences.append(
@@ -222,20 +229,6 @@ def _sentence(difference: _Difference, turn: int) -> str:
         f"It is unclear whether {name} is better or worse than {base}: the difference is {by} "
         f"({over}).{would if needed else ''}"
     )
-
-
-def _too_few(known: Sequence[_Difference]) -> Iterator[str]:
-    for base in dict.fromkeys(it.base for it in known):
-        few = [it for it in known if it.base == base and verdict(it.score) in TOO_FEW]
-        if few:
-            units = "game" if "games" in few[0].score else "seed"
-            most = max(_size(it.score) for it in few)
-            yield (
-                f"{counted(most, units).capitalize()} {'is' if most == 1 else 'are'} too few to "
-                f"tell whether {listed([it.name for it in few])} "
-                f"{'is' if len(few) == 1 else 'are'} better or worse than {base}: an interval "
-                f"needs at least {LEAST_SEEDS}."
-            )
 
 
 def _difference(estimate: Estimate | None) -> Figures | None:

@@ -166,7 +166,9 @@ def refuse_flags(protocol: Protocol, given: Mapping[str, object]) -> None:
     }
     for flag, value in given.items():
         if value is not None and value != pinned[flag]:
-            wants = "does not have" if pinned[flag] is None else f"pins to {_said(pinned[flag])}"
+            pin = pinned[flag]
+            said = ",".join(map(str, pin)) if isinstance(pin, tuple) else str(pin).lower()
+            wants = "does not have" if pin is None else f"pins to {said}"
             raise ConfigurationError(
                 f"{flag} contradicts the protocol {protocol.name}, which it {wants}: leave it out, "
                 "or copy the protocol's file, change that there and give its path."
@@ -190,7 +192,3 @@ def _refuse_wrong(path: Path, settings: Mapping[str, object]) -> None:
             f"The protocol {path} switches {' and '.join(on)} on, whose settings no protocol can "
             "pin yet: set it to false."
         )
-
-
-def _said(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value).lower()

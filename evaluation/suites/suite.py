@@ -130,11 +130,7 @@ class Suite(BaseModel):
 
 
 def _known(name: str) -> Mapping[str, Any]:
-    """Describe a game that `main.py games` lists.
-
-    Raises:
-        ValueError: It lists none of that name.
-    """
+    """Describe a game that `main.py games` lists."""
     game = known_games().get(name)
     if game is None:
         hint = did_you_mean(name, known_games()) or "`main.py games` lists those that are known"
@@ -144,11 +140,7 @@ def _known(name: str) -> Mapping[str, Any]:
 
 
 def _of_folder(folder: Path) -> dict[str, Any]:
-    """List the story files of a folder, each story once.
-
-    Raises:
-        ConfigurationError: It holds none.
-    """
+    """List the story files of a folder, each story once."""
     stories = [it for it in sorted(folder.iterdir()) if _SUFFIXES.fullmatch(it.suffix)]
     files = [it for it in stories if it.is_file()]
     if not files:

@@ -200,11 +200,7 @@ def earned(folder: Path, achievements: Sequence[Achievement]) -> dict[str, int]:
 
 
 def _of_jericho(story: Path) -> tuple[int, tuple[str, ...]]:
-    """Return the dice and the commands that Jericho has for this file.
-
-    Raises:
-        StoryFormatError: It has none, or is not installed.
-    """
+    """Return the dice and the commands that Jericho has for this file."""
     try:
         from jericho import FrotzEnv
     except ImportError as error:

@@ -62,6 +62,7 @@ class Variant:
         if label in self.words:
             return _with_case_of(text, self.words(label))
         kind, _, of = label.partition(".")
+        host = self.layout.hosts["cellar"]
         by_kind: dict[str, Callable[[], str]] = {
             "title": lambda: titled(self.words(text.lower())),
             "names": lambda: self._names(of),
@@ -72,25 +73,21 @@ class Variant:
             "moves": self._moves,
             "place": lambda: self._placed(label),
             "hint": lambda: self._filled(self._texts["hints"][of], self._place(of)),
-            "trapdoor": lambda: self._trapdoor(of),
+            "trapdoor": lambda: host if of == "room" else self.words(host.replace("_", " ")),
             "wind": lambda: self._wind(of, text),
             "article": lambda: indefinite_article(self.words(of)),
         }
         try:
             if ">" in label:
-                return _turned(text, self._direction(label))
+                here, _, there = label.partition(">")
+                here = self.layout.hosts[there] if here == "to" else here
+                return _turned(text, self.layout.ways[here, there])
             return by_kind[kind]()
         except KeyError as error:
             raise TemplateError(f"nothing is known about the mark {label!r}: {error}") from error
 
     def _filled(self, text: str, place: str = "") -> str:
         return render(text.replace("<place>", place), self)
-
-    def _direction(self, label: str) -> str:
-        here, _, there = label.partition(">")
-        if here == "to":
-            here = self.layout.hosts[there]
-        return self.layout.ways[here, there]
 
     def _names(self, of: str) -> str:
         if of == "rooms":
@@ -114,8 +111,9 @@ class Variant:
 
     def _exits_of(self, room: str) -> str:
         """The sentences of a room about its ways."""
+        seen = self._texts["seen"]
         ways = [
-            (self._seen(room, there), direction)
+            (self._filled(seen.get(f"{room}>{there}", seen[there])), direction)
             for there, direction in neighbours(self.layout, room)
             if (room, there) not in _UNSEEN
         ]
@@ -124,8 +122,8 @@ class Variant:
         if room == self.layout.hosts["cellar"]:
             also.append(self._filled(self._texts["also"]["trapdoor"]))
         if room == "kettle_room":  # where the door to the jar room ends the sentence
-            ((seen, direction),) = ways
-            return " ".join([*also, f"{seen[0].upper()}{seen[1:]} is {direction}"])
+            ((there, direction),) = ways
+            return " ".join([*also, f"{there[0].upper()}{there[1:]} is {direction}"])
         return " ".join([_listed(ways, self._random.randrange(3)), *also])
 
     def _also(self, room: str) -> str:
@@ -135,10 +133,6 @@ class Variant:
         return self._filled(
             text.replace("<place>", self._texts["seen"][self.layout.hosts["cellar"]])
         )
-
-    def _seen(self, here: str, there: str) -> str:
-        seen = self._texts["seen"]
-        return self._filled(seen.get(f"{here}>{there}", seen[there]))
 
     def _moves(self) -> str:
         moves = {**self.layout.places, "watering_can": self.layout.can_place}
@@ -161,10 +155,6 @@ class Variant:
             in_kitchen = self.layout.places["kipper"] in ("kitchen_table", "rail", "larder")
             return self._filled(self._texts["smell"]["with_kipper" if in_kitchen else "without"])
         raise KeyError(label)
-
-    def _trapdoor(self, of: str) -> str:
-        host = self.layout.hosts["cellar"]
-        return host if of == "room" else self.words(host.replace("_", " "))
 
     def _wind(self, of: str, text: str) -> str:
         numbers = {wind: number for number, wind in enumerate(COMPASS)}

@@ -50,7 +50,22 @@ class _Walk:
         self._layout = layout
         self._word = word
         self._here = "landing_stage"
-        self._map = _map_of(layout)
+        ways = [
+            ("hall", "up", "gallery"),
+            ("gallery", "down", "hall"),
+            ("gallery", "up", "observatory"),
+            ("observatory", "down", "gallery"),
+            (layout.hosts["cellar"], "down", "cellar"),
+            ("cellar", "up", layout.hosts["cellar"]),
+            ("snow_store", "down", "cove"),
+            ("cove", "up", "cliff_path"),
+        ]
+        ways += [(here, way, there) for (here, there), way in layout.ways.items()]
+        bolted = {"kitchen_garden", "kitchen"}
+        self._map: dict[str, list[tuple[str, str]]] = {room: [] for room, *_ in ways}
+        for here, direction, there in ways:
+            if there not in BLOCKED.get(here, ()) and {here, there} != bolted:
+                self._map[here].append((direction, there))
 
     def do(self, *actions: str) -> None:
         for action in actions:
@@ -93,23 +108,3 @@ class _Walk:
                     seen.add(there)
                     queue.append((there, [*way, direction]))
         raise ValueError(f"no way leads from {self._here} to {goal}")
-
-
-def _map_of(layout: Layout) -> dict[str, list[tuple[str, str]]]:
-    ways = [
-        ("hall", "up", "gallery"),
-        ("gallery", "down", "hall"),
-        ("gallery", "up", "observatory"),
-        ("observatory", "down", "gallery"),
-        (layout.hosts["cellar"], "down", "cellar"),
-        ("cellar", "up", layout.hosts["cellar"]),
-        ("snow_store", "down", "cove"),
-        ("cove", "up", "cliff_path"),
-    ]
-    ways += [(here, way, there) for (here, there), way in layout.ways.items()]
-    bolted = {"kitchen_garden", "kitchen"}
-    found: dict[str, list[tuple[str, str]]] = {room: [] for room, *_ in ways}
-    for here, direction, there in ways:
-        if there not in BLOCKED.get(here, ()) and {here, there} != bolted:
-            found[here].append((direction, there))
-    return found

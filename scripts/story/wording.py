@@ -3,10 +3,8 @@
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from scripts.story.template import TemplateError
 
@@ -21,7 +19,7 @@ class Wording:
 
     def __init__(self, random: Random) -> None:
         """Choose them."""
-        words = _lists()
+        words = tomllib.loads(WORDS.read_text(encoding="utf-8"))
         self._phrases: dict[str, str] = {}
         self._synonyms: dict[str, list[str]] = {}
         """Further words for a thing, which are never printed."""
@@ -81,19 +79,12 @@ class Wording:
         elif text in self:
             yield from self(text).split()
             yield from self._synonyms.get(self._keys.get(text.lower(), ""), ())
-            if (singular := self._singular(text)) is not None:
-                yield from self._phrases[singular].split()
+            for key, phrase in self._phrases.items():
+                if plural(key).lower() == text.lower():
+                    yield from phrase.split()
         else:
             for word in text.split():
                 yield from self.names(word) if word not in _SMALL else [word]
-
-    def _singular(self, text: str) -> str | None:
-        return next((key for key in self._phrases if plural(key).lower() == text.lower()), None)
-
-
-@cache
-def _lists() -> dict[str, Any]:
-    return tomllib.loads(WORDS.read_text(encoding="utf-8"))
 
 
 def plural(phrase: str) -> str:

@@ -204,7 +204,18 @@ def edits_of(document: Document, known: Iterable[Claim]) -> Edits:
             others.append(bullet)
     gone = {change.id for change in changes if change.kind == "removed"}
     held = {_flat(it.text) for it in claims.values() if it.status == "active" and it.id not in gone}
-    return Edits(claims=tuple(_new_claims(others, held, set(claims))), changes=tuple(changes))
+    new: dict[str, Claim] = {}
+    for bullet in others:
+        if not bullet.text or bullet.section == "retired" or _flat(bullet.text) in held:
+            continue
+        # The same for everybody who reads the same, so that reading it twice makes no second one.
+        number = int(hashlib.sha256(bullet.text.encode()).hexdigest(), 16) % _NUMBERS
+        while (claim_id := f"{EDITOR}-c{number}") in claims or claim_id in new:
+            number += 1
+        held.add(_flat(bullet.text))
+        basis = bullet.section or "inferred"
+        new[claim_id] = Claim(id=claim_id, text=bullet.text, basis=basis, evidence=(_BY_HAND,))
+    return Edits(claims=tuple(new.values()), changes=tuple(changes))
 
 
 def _assigned(
@@ -268,20 +279,6 @@ def _is_made_anew(claim: Claim, bullet: Bullet, exported: tuple[str, str] | None
         ("retired", "tested"),
         ("retired", "inferred"),
     }
-
-
-def _new_claims(bullets: Iterable[Bullet], held: set[str], taken: set[str]) -> Iterator[Claim]:
-    for bullet in bullets:
-        if not bullet.text or bullet.section == "retired" or _flat(bullet.text) in held:
-            continue
-        # The same for everybody who reads the same, so that reading it twice makes no second one.
-        number = int(hashlib.sha256(bullet.text.encode()).hexdigest(), 16) % _NUMBERS
-        while (claim_id := f"{EDITOR}-c{number}") in taken:
-            number += 1
-        held.add(_flat(bullet.text))
-        taken.add(claim_id)
-        basis = bullet.section or "inferred"
-        yield Claim(id=claim_id, text=bullet.text, basis=basis, evidence=(_BY_HAND,))
 
 
 def _flat(text: str) -> str:

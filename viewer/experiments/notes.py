@@ -93,7 +93,18 @@ class Notes:
             NotesError: It is too long, or the file is damaged.
             OSError: It cannot be written; what was there before is still there.
         """
-        written = Note(note=_checked(note), tags=_checked_tags(tags))
+        wanted = (tag for it in tags if (tag := " ".join(harmless(it).split())))
+        written = Note(note=harmless(note).strip(), tags=list(dict.fromkeys(wanted)))
+        if len(written.note) > MOST_NOTE_CHARACTERS:
+            raise NotesError(f"A note has at most {MOST_NOTE_CHARACTERS:,} characters.")
+        if len(written.tags) > MOST_TAGS:
+            raise NotesError(f"There are at most {counted(MOST_TAGS, 'tag')}.")
+        for tag in written.tags:
+            if len(tag) > MOST_TAG_CHARACTERS or set(tag) & set(',"'):
+                raise NotesError(
+                    f"A tag has at most {MOST_TAG_CHARACTERS} characters, and neither comma nor "
+                    f"quotation mark: {tag[:MOST_TAG_CHARACTERS]}"
+                )
         file = self._folder / NOTES_FILE
         with _alone(self._folder):
             source = self._file
@@ -152,23 +163,3 @@ def _read(file: Path) -> _Written:
         raise NotesError(
             f"{file} cannot be read as notes: repair it, or move it away. Nothing was written."
         ) from error
-
-
-def _checked(note: str) -> str:
-    text = harmless(note).strip()
-    if len(text) > MOST_NOTE_CHARACTERS:
-        raise NotesError(f"A note has at most {MOST_NOTE_CHARACTERS:,} characters.")
-    return text
-
-
-def _checked_tags(tags: Sequence[str]) -> list[str]:
-    wanted = list(dict.fromkeys(tag for it in tags if (tag := " ".join(harmless(it).split()))))
-    if len(wanted) > MOST_TAGS:
-        raise NotesError(f"There are at most {counted(MOST_TAGS, 'tag')}.")
-    for tag in wanted:
-        if len(tag) > MOST_TAG_CHARACTERS or set(tag) & set(',"'):
-            raise NotesError(
-                f"A tag has at most {MOST_TAG_CHARACTERS} characters, and neither comma nor "
-                f"quotation mark: {tag[:MOST_TAG_CHARACTERS]}"
-            )
-    return wanted

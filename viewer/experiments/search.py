@@ -32,12 +32,10 @@ def turns_with(folder: Path, text: str) -> JSONObject:
     found: dict[int, JSONObject] = {}
     for entry in _candidates(folder / EVENTS_FILE, words) if words else ():
         record = entry.event
-        excerpt = _excerpt(record, entry.time, words) if isinstance(record, TurnRecord) else None
-        if not isinstance(record, TurnRecord) or excerpt is None:
-            continue
-        if len(found) == MOST_TURNS:
-            return {"turns": list(found.values()), "more": True}
-        found[record.turn] = {"turn": record.turn, "command": record.command, "excerpt": excerpt}
+        if isinstance(record, TurnRecord) and (it := _excerpt(record, entry.time, words)):
+            if len(found) == MOST_TURNS:
+                return {"turns": list(found.values()), "more": True}
+            found[record.turn] = {"turn": record.turn, "command": record.command, "excerpt": it}
     return {"turns": list(found.values()), "more": False}
 
 

@@ -70,9 +70,20 @@ class MapView:
         return self._map.mermaid()
 
     def _draw(self) -> JSONObject:
-        ways = list(self._map.ways.all())
+        names, turns, ways = self._map.rooms, self._map.first_turns, list(self._map.ways.all())
+        # What this episode did not see comes first: it was known when it began.
+        found = sorted(names, key=lambda room: turns.get(room, -1))
         return {
-            "rooms": self._rooms(),
+            "rooms": [
+                {
+                    "id": room,
+                    "name": names[room],
+                    "first_turn": turns.get(room, 0),
+                    "visited": room in turns,
+                    **placed._asdict(),
+                }
+                for room, placed in self._sheets.draw(found, ways).items()
+            ],
             "passages": [
                 {
                     "from": way.room_id,
@@ -95,18 +106,3 @@ class MapView:
                 for (room, direction), (turn, kind) in self._exits.items()
             ],
         }
-
-    def _rooms(self) -> list[JSONObject]:
-        names, turns = self._map.rooms, self._map.first_turns
-        # What this episode did not see comes first: it was known when it began.
-        found = sorted(names, key=lambda room: turns.get(room, -1))
-        return [
-            {
-                "id": room,
-                "name": names[room],
-                "first_turn": turns.get(room, 0),
-                "visited": room in turns,
-                **placed._asdict(),
-            }
-            for room, placed in self._sheets.draw(found, self._map.ways.all()).items()
-        ]

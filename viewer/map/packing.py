@@ -31,7 +31,7 @@ Sheet: TypeAlias = Sequence[dict[int, Spot]]
 
 def arranged(sheets: Sequence[Sheet], before: Mapping[int, Spot]) -> dict[int, Spot]:
     """Lay out sheets, as they were ``before`` if that is not much larger than need be."""
-    best = _packed_best([[_cornered(part) for part in parts] for parts in sheets])
+    best = _packed_best(sheets)
     if not before:
         return best
     settled = _settled([_settled(parts, before, MARGIN) for parts in sheets], before, BAND)
@@ -127,14 +127,9 @@ def _packed(parts: Iterable[dict[int, Spot]], width: int, margin: int) -> dict[i
         top = min(tops)
         left = tops.index(top)
         free[left : left + across] = [top + down] * across
-        spots |= {room: (left + x, top + y) for room, (x, y) in part.items()}
+        west, north, _, _ = _box(part)
+        spots |= moved(part, (left - west, top - north))
     return spots
-
-
-def _cornered(part: dict[int, Spot]) -> dict[int, Spot]:
-    """Move a part so that its first column and row are 0."""
-    west, north, _, _ = _box(part)
-    return {room: (x - west, y - north) for room, (x, y) in part.items()}
 
 
 def size_of(spots: dict[int, Spot]) -> Spot:

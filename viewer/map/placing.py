@@ -40,15 +40,12 @@ def place(rooms: Sequence[int], links: Sequence[Link]) -> dict[int, Spot]:
 
 class _Placing:
     def __init__(self, rooms: Sequence[int], links: Sequence[Link]) -> None:
-        self.wrong: list[Link] = []
-        """Those that cannot be drawn to their side."""
         self._links = links
         self._work = Budget(WORK)
         self._axes = Axis(rooms, self._work), Axis(rooms, self._work)
         self._apart: list[Apart] = []
-        for link in links:
-            if not self._takes(link):
-                self.wrong.append(link)
+        self.wrong = [link for link in links if not self._takes(link)]
+        """Those that cannot be drawn to their side."""
 
     def settled(self) -> dict[int, Spot]:
         """Return everything in its place."""
@@ -168,17 +165,13 @@ def _beyond(link: Link, side: int) -> Gap:
 
 def _all_apart(spots: dict[int, Spot]) -> dict[int, Spot]:
     """Return the rest, that no condition could put apart: each to the nearest spot that is free."""
-    found: dict[int, Spot] = {}
-    taken: set[Spot] = set(spots.values())
-    seen: set[Spot] = set()
-    for room, spot in spots.items():
-        found[room] = spot if spot not in seen else _free_near(spot, taken)
-        seen.add(spot)
-        taken.add(found[room])
+    found = dict(spots)
+    first = {spot: room for room, spot in reversed(spots.items())}
+    taken = set(first)
+    for room, (x, y) in spots.items():
+        if first[x, y] != room:
+            squares = (product(range(-it, it + 1), repeat=2) for it in count(1))
+            around = ((x + across, y + down) for square in squares for down, across in square)
+            found[room] = next(it for it in around if it not in taken)
+            taken.add(found[room])
     return found
-
-
-def _free_near(spot: Spot, taken: set[Spot]) -> Spot:
-    squares = (product(range(-it, it + 1), repeat=2) for it in count(1))
-    around = ((spot[0] + across, spot[1] + down) for square in squares for down, across in square)
-    return next(it for it in around if it not in taken)

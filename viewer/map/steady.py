@@ -77,12 +77,11 @@ def _together(
             x, y = sense * side[0], sense * side[1]
             for step in range(1, _FAR + 1):
                 yield from _if_free(whole, joined, far, _beyond(whole[near], (x, y), step))
-            opened += [
-                (_opened(whole, near, axis, way), far, near, (x, y))
-                for axis, way in enumerate((x, y))
-                if way
-            ]
-    for wider, far, near, side in opened:
+            opened += [(far, near, (x, y), axis) for axis, way in enumerate((x, y)) if way]
+    for far, near, side, axis in opened:  # a row or column: all that lies there is moved on by one
+        edge, way = whole[near][axis], side[axis]
+        ahead = {it: spot for it, spot in whole.items() if (spot[axis] - edge) * way > 0}
+        wider = whole | moved(ahead, (way, 0) if axis == 0 else (0, way))
         yield from _if_free(wider, joined, far, _beyond(wider[near], side, 1))
 
 
@@ -94,14 +93,6 @@ def _if_free(
     put = moved(joined, (spot[0] - x, spot[1] - y))
     if not set(put.values()) & set(whole.values()):
         yield whole | put
-
-
-def _opened(whole: dict[int, Spot], room: int, axis: int, way: int) -> dict[int, Spot]:
-    """Open a row or column beyond a room: all that lies there is moved on by one."""
-    edge = whole[room][axis]
-    on = (way, 0) if axis == 0 else (0, way)
-    beyond = {it: spot for it, spot in whole.items() if (spot[axis] - edge) * way > 0}
-    return whole | moved(beyond, on)
 
 
 def _joining(link: Link, one: Mapping[int, Spot], other: Mapping[int, Spot]) -> bool:

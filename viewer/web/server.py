@@ -3,6 +3,7 @@
 import hashlib
 import ipaddress
 import mimetypes
+import re
 import secrets
 import socket
 import time
@@ -25,7 +26,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mcp_ghost.results import JSONObject
 from session.listener import kept_token, small_server
 from viewer.episode import Episode
-from viewer.experiments.curves import FIGURES, GROUPINGS
+from viewer.experiments.alignment import aligned
+from viewer.experiments.curves import FIGURES, GROUPINGS, curves
 from viewer.experiments.search import turns_with
 from viewer.library import LATEST, Library, bytes_of
 from viewer.turns import encoded
@@ -33,7 +35,7 @@ from viewer.web import changes
 from viewer.web.cockpit import Cockpit
 from viewer.web.live import LogWatchers, Stream
 from viewer.web.serving import is_local
-from viewer.web.site import STATIC, aligned_data, curves_data, episode_data, index_data, page
+from viewer.web.site import STATIC, episode_data, page
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -188,7 +190,7 @@ class Viewer:
 
     def _index(self, request: Request) -> Response:
         seconds = _PARTIAL_SECONDS if "partial" in request.query_params else None
-        return _unless_same(request, index_data(self.library, seconds=seconds))
+        return _unless_same(request, self.library.index(seconds=seconds))
 
     def _curves(self, request: Request) -> Response:
         by, figure = request.path_params["by"], request.path_params["figure"]
@@ -197,7 +199,7 @@ class Viewer:
         wanted = request.query_params.get("episodes")
         ids = None if wanted is None else set(wanted.split(","))
         chosen = [it for it in self.library.episodes() if ids is None or it.id in ids]
-        return _unless_same(request, curves_data(chosen, by, figure))
+        return _unless_same(request, curves(chosen, by, figure))
 
     def _search(self, request: Request) -> Response:
         """Return what is found in some episodes, in as many of the first as there is time for."""
@@ -228,7 +230,7 @@ class Viewer:
         """Return two episodes beside each other."""
         both = [self._episode(request, name) for name in ("episode", "other")]
         tag = f"{self._mark}-{'-'.join(str(part) for it in both for part in it.state())}"
-        return _unless_known(request, tag, lambda: aligned_data(*both))
+        return _unless_known(request, tag, lambda: encoded(aligned(*both)))
 
     def _data(self, request: Request) -> Response:
         episode = self._episode(request)
@@ -257,8 +259,10 @@ class Viewer:
         episode = await run_in_threadpool(self._episode, request)
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        stream = Stream(episode, self.log_watchers, _after(request), self.cockpit)
-        return _EventStream(stream, self.streams)
+        shown = request.headers.get("last-event-id"), request.query_params.get("after")
+        turns = [int(it) for it in shown if it and re.fullmatch("[0-9]{1,9}", it)]
+        last = turns[0] if turns else None  # of those that the client has
+        return _EventStream(Stream(episode, self.log_watchers, last, self.cockpit), self.streams)
 
     def _episode(self, request: Request, name: str = "episode") -> Episode:
         """Return the episode that is asked for, the game of the cockpit being the latest one.
@@ -305,7 +309,8 @@ class _EventStream(StreamingResponse):
             await super().stream_response(send)
 
 
-def _unless_same(request: Request, data: bytes) -> Response:
+def _unless_same(request: Request, value: JSONObject) -> Response:
+    data = encoded(value)
     tag = hashlib.blake2b(data, digest_size=8).hexdigest()
     return _unless_known(request, tag, lambda: data)
 
@@ -318,14 +323,6 @@ def _unless_known(request: Request, tag: str, body: Callable[[], bytes | None]) 
     if data is None:
         raise HTTPException(404, "There is nothing at this address.")
     return Response(data, media_type="application/json", headers=headers)
-
-
-def _after(request: Request) -> int | None:
-    """Return the last turn that the client has."""
-    for text in (request.headers.get("last-event-id"), request.query_params.get("after")):
-        if text and text.isascii() and text.isdecimal() and len(text) < 10:
-            return int(text)
-    return None
 
 
 class Server(uvicorn.Server):

@@ -4,7 +4,7 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -21,6 +21,14 @@ HERE = Path(__file__).parents[1]
 STATIC = HERE / "static"
 MOST_ALIGNED = 12
 """Episodes of an export that are compared turn by turn, each with each."""
+_WHOLE: dict[str, Callable[[Episode], object]] = {
+    "episode.json": Episode.json,
+    "notes.json": lambda it: it.notes.json(),
+    "settings.json": Episode.settings_json,
+    "spent.json": Episode.spent_by_turn,
+    "took.json": Episode.took_by_turn,
+}
+"""What there is of an episode as a whole, by its path; the settings only once it has begun."""
 _CHUNK = re.compile(r"turns/(\d{1,9})\.json", re.ASCII)
 _CALLS = re.compile(r"calls/(\d{1,9})\.json", re.ASCII)
 _TOOL = re.compile(r"tools/(\d{1,9})-(\d{1,6})\.json", re.ASCII)
@@ -53,50 +61,24 @@ def modules(first: str = "main.js") -> list[str]:
     return found[1:]
 
 
-def index_data(
-    library: Library, episodes: Iterable[Episode] | None = None, seconds: float | None = None
-) -> bytes:
-    """``data/episodes.json``, of the given episodes, or all, or those known after ``seconds``."""
-    return encoded(library.index(episodes, seconds))
-
-
-def curves_data(episodes: Iterable[Episode], by: str, figure: str) -> bytes:
-    """``curves/<by>/<figure>.json``, of the given episodes."""
-    return encoded(curves(episodes, by, figure))
-
-
-def aligned_data(one: Episode, other: Episode) -> bytes:
-    """``aligned/<id>/<id>.json``."""
-    return encoded(aligned(one, other))
-
-
 def episode_data(episode: Episode, path: str) -> bytes | None:
     """Return what stands at ``path`` below ``data/<id>/``; None where there is nothing."""
-    if path == "episode.json":
-        return encoded(episode.json())
-    if path == "notes.json":
-        return encoded(episode.notes.json())
-    if path == "spent.json":
-        return encoded(episode.spent_by_turn())
-    if path == "took.json":
-        return encoded(episode.took_by_turn())
-    if path == "settings.json":
-        settings = episode.settings_json()
-        return None if settings is None else encoded(settings)
-    if found := _CHUNK.fullmatch(path):
-        turns = episode.chunk(int(found[1]))
-        return encoded(turns) if turns else None
-    if found := _CALLS.fullmatch(path):
-        return encoded(episode.model_calls(int(found[1])))
-    if found := _TOOL.fullmatch(path):
+    value: object = None
+    if path in _WHOLE:
+        value = _WHOLE[path](episode)
+    elif found := _CHUNK.fullmatch(path):
+        value = episode.chunk(int(found[1])) or None
+    elif found := _CALLS.fullmatch(path):
+        value = episode.model_calls(int(found[1]))
+    elif found := _TOOL.fullmatch(path):
         result = episode.tool_result(int(found[1]), int(found[2]))
-        return None if result is None else encoded({"result": result})
-    return None
+        value = None if result is None else {"result": result}
+    return None if value is None else encoded(value)
 
 
 def episode_paths(episode: Episode, *, prompts: bool) -> Iterator[str]:
     """Yield every path below ``data/<id>/`` that the page may ask for, with prompts if wanted."""
-    yield from ("episode.json", "notes.json", "settings.json", "spent.json", "took.json")
+    yield from _WHOLE
     for number in episode.chunks():
         yield f"turns/{number}.json"
         for turn in episode.chunk(number):
@@ -123,7 +105,20 @@ def export_site(
         ConfigurationError: The folder holds something else.
         OSError: A file cannot be written.
     """
-    _make_room(folder, force=force)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigurationError(f"{folder} is not a folder.")
+    index = folder / _PAGE
+    if index.is_file() and _OURS in index.read_bytes():  # an earlier export
+        # Episodes that are left out now must not stay there.
+        for name in ("data", "static", "curves", "aligned"):
+            if (folder / name).is_dir():
+                shutil.rmtree(folder / name)
+    elif not force and not all(it.name.startswith(f".{_PAGE}.") for it in folder.glob("*")):
+        # Such a name has an unfinished page, of an export that was killed.
+        raise ConfigurationError(
+            f"{folder} is neither empty nor an earlier export: name an empty folder, or add "
+            "--force to write there anyway."
+        )
     count = 0
     for path, data in _files(library, episodes, prompts=prompts):
         file = folder / path
@@ -138,25 +133,6 @@ def export_site(
             file.write_bytes(data)
         count += 1
     return count
-
-
-def _make_room(folder: Path, *, force: bool) -> None:
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise ConfigurationError(f"{folder} is not a folder.")
-    index = folder / _PAGE
-    if index.is_file() and _OURS in index.read_bytes():  # an earlier export
-        # Episodes that are left out now must not stay there.
-        for name in ("data", "static", "curves", "aligned"):
-            if (folder / name).is_dir():
-                shutil.rmtree(folder / name)
-    elif not force and not all(it.name.startswith(f".{_PAGE}.") for it in folder.iterdir()):
-        # Such a name has an unfinished page, of an export that was killed.
-        raise ConfigurationError(
-            f"{folder} is neither empty nor an earlier export: name an empty folder, or add "
-            "--force to write there anyway."
-        )
 
 
 def _files(
@@ -174,7 +150,7 @@ def _files(
             if data is not None:
                 yield f"data/{episode.id}/{path}", data
     for by, figure in itertools.product(GROUPINGS, FIGURES):
-        yield f"curves/{by}/{figure}.json", curves_data(episodes, by, figure)
+        yield f"curves/{by}/{figure}.json", encoded(curves(episodes, by, figure))
     for one, other in itertools.permutations(episodes[:MOST_ALIGNED], 2):
-        yield f"aligned/{one.id}/{other.id}.json", aligned_data(one, other)
-    yield "data/episodes.json", index_data(library, episodes)
+        yield f"aligned/{one.id}/{other.id}.json", encoded(aligned(one, other))
+    yield "data/episodes.json", encoded(library.index(episodes))
