@@ -102,7 +102,11 @@ class TerminalView(logging.Handler):
             entry = entry_of(record)
             progress = event_fields(record).get("progress")
             if isinstance(progress, tuple):
-                self._advance(*progress)
+                label, share = progress
+                self._under_way[label] = share
+                if share == 1:
+                    del self._under_way[label]
+                self._wait()
             elif entry is not None:
                 self._show(entry)
             elif record.levelno >= logging.INFO:
@@ -135,13 +139,6 @@ class TerminalView(logging.Handler):
             self._waited_for = _WAITED_FOR[entry.event.event_type].format(**known)
             self._thoughts.begin()
             self._wait()
-
-    def _advance(self, label: str, share: float | None) -> None:
-        if share == 1:
-            self._under_way.pop(label, None)
-        else:
-            self._under_way[label] = share
-        self._wait()
 
     def _wait(self) -> None:
         """Show what is under way, the earliest first, and then what the game waits for."""

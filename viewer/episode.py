@@ -16,7 +16,6 @@ from session.record.summary import next_steps
 from viewer.episode_view import EpisodeView, Spent, Took
 from viewer.experiments.notes import Notes
 from viewer.model_calls import ModelCalls
-from viewer.settings_view import settings_json
 from viewer.summaries import Remembered
 from viewer.timeline import Timeline
 from viewer.turns import TURNS_PER_CHUNK, turn_json
@@ -211,9 +210,8 @@ class Episode:
     def settings_json(self) -> JSONObject | None:
         """Return how it was set; None while it has not begun."""
         with self._lock:
-            start, resumed = self._view.start, self._view.resumed
-            log, span = self._log, self._began_at
-        return settings_json(start, resumed, log.text(span)) if start and span else None
+            view, log, span = self._view, self._log, self._began_at
+        return view.settings_json(log.text(span)) if span else None
 
     def chunks(self) -> list[int]:
         """Return the numbers of the chunks that there are turns in."""

@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TypeAlias
 
+from pydantic_core import to_jsonable_python
+
 from evaluation.achievements.achievement import Achievement, Achievements, earned_by, shipped
 from mcp_ghost.messages import Usage
 from mcp_ghost.results import JSONObject
 from mcp_ghost.text import gained, one_line
+from session.game_configuration import GameConfiguration
 from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
 from session.playing import LIMITED_BY_LEVEL
 from session.record.fold import EpisodeFold
 from session.record.schema import Entry, EpisodeStart, KnowledgeLoaded, LoggedEvent
+from session.record.summary import where
 from viewer.learned_view import LearnedView, reflection_json
 from viewer.map.map_view import MapView
 from viewer.turns import observation_json
@@ -151,9 +155,7 @@ class EpisodeView(EpisodeFold):
             "scores": self._score_line(),
             "marks": self._marks,
             "stops": self._stops,
-            "objectives": self._learned.objectives_json(),
-            "memories": self._learned.memories_json(),
-            "claims": self._learned.claims_json(),
+            **self._learned.json(),
             "reflections": [reflection_json(it) for it in self.reflections],
             "map": self.map.json(),
             "path": self.map.path,
@@ -165,6 +167,48 @@ class EpisodeView(EpisodeFold):
         if (start := self.start) is None:
             return {"opening": "", "first": None}
         return {"opening": start.opening, "first": observation_json(start.observation)}
+
+    def settings_json(self, line: str) -> JSONObject | None:
+        """Return who played what, every setting beside its default, the prompts, and the ``line``.
+
+        None while it has not begun; ``line`` is the first of the log.
+        """
+        if (start := self.start) is None:
+            return None
+        latest = self.resumed or start
+        model, base_url = latest.model or start.model, latest.base_url or start.base_url
+        facts = {
+            "Story": start.title or start.story,
+            "Story file": start.story_address or start.story_path,
+            "Its SHA-256": start.story_sha256,
+            "Engine": start.engine,
+            "Seed": "" if start.seed is None else str(start.seed),
+            "Not readable": ", ".join(start.unknown),
+            "Player": start.player,
+            "Model": f"{model} {where(base_url)}" if start.asks_a_model and base_url else model,
+            "Tool server": start.mcp,
+            "Branched from": f"{start.trunk}, turn {start.forked_at or 0}" if start.trunk else "",
+            "ZorkGPT": start.version,
+            "Code": latest.code or start.code,
+        }
+        defaults = {  # of today; what is gone has none
+            name: to_jsonable_python(field.get_default(call_default_factory=True))
+            for name, field in GameConfiguration.model_fields.items()
+        }
+        return {
+            "facts": [[name, value] for name, value in facts.items() if value],
+            "settings": [
+                {
+                    "name": name,
+                    "value": value,
+                    "default": defaults.get(name),
+                    "before": start.settings.get(name) if self.resumed else value,
+                }
+                for name, value in {**start.settings, **latest.settings}.items()
+            ],
+            "prompts": latest.prompts or start.prompts,
+            "line": line,
+        }
 
     @property
     def news(self) -> tuple[int, ...]:

@@ -74,18 +74,14 @@ class LearnedView:
                 (claim.value,) = folded_claims((claim.value,), (claim_change,))
                 claim.until = turn if claim.value.status == "retired" else None
 
-    def objectives_json(self) -> list[JSONObject]:
-        """Return every objective there ever was."""
+    def json(self) -> JSONObject:
+        """Return every objective, memory and claim there ever was."""
         known = self._objectives.all() if self._objectives else ()
-        return [{**it.model_dump(mode="json"), "opened": it.turn} for it in known]
-
-    def memories_json(self) -> list[JSONObject]:
-        """Return every memory there ever was."""
-        return [held.json() for held in self._memories.values()]
-
-    def claims_json(self) -> list[JSONObject]:
-        """Return every claim there ever was."""
-        return [held.json() for held in self._claims.values()]
+        return {
+            "objectives": [{**it.model_dump(mode="json"), "opened": it.turn} for it in known],
+            "memories": [held.json() for held in self._memories.values()],
+            "claims": [held.json() for held in self._claims.values()],
+        }
 
 
 def reflection_json(reflection: Reflection) -> JSONObject:

@@ -1,4 +1,4 @@
-"""One episode in its own process, which does not outlive this one.
+"""One episode in its own process, which learns from this one what to play, and does not outlive it.
 
 Each is a fork of Python's fork server, which has imported what episodes need: that takes most of a
 short one. A process gets its orders once the reaper guards it. So whenever this program is killed,
@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from contextlib import chdir, suppress
 from multiprocessing import resource_tracker
@@ -21,9 +22,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from evaluation import ROOT, episode
-from evaluation.fleet.channel import Answer, serve
+from evaluation import ROOT
+from evaluation.agreement import differences, program_at_hand
+from evaluation.fleet.channel import Answer, DurableAck, ParentChannel, serve
+from mcp_ghost.cli.interruption import Interruption
+from mcp_ghost.env_file import load_env_file
+from mcp_ghost.redact import redact
 from mcp_ghost.servers import reaper
+from mcp_ghost.text import one_line
+from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
+from session.record.branch import branch_off
 
 PRELOADED = (
     "anyio",
@@ -92,7 +101,51 @@ class _Fork(ForkServerProcess):
         os.chdir(self._cwd)
         os.environ.clear()
         os.environ.update(self._environment)
-        sys.exit(episode.main(self._line))
+        interruption = Interruption()
+        interruption.install()
+        try:
+            channel = ParentChannel(self._line)
+            job = channel.orders()
+            code = _play(job, channel) if job else 1
+        except KeyboardInterrupt:
+            code = interruption.caught()
+        sys.exit(code)
+
+
+def _play(job: dict[str, Any], channel: ParentChannel) -> int:
+    """Play or continue the episode, in the fork; returns the exit code."""
+    from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+
+    load_env_file()  # tracing and tool servers read the environment, not our settings
+    config = GameConfiguration.model_validate(job["settings"])
+    name, resume = job["episode"], job["resume"]
+    try:
+        _expect_the_same(job["program"])
+        if command := job["guest"]:
+            from game_server.visit import play_with_guest
+
+            play_with_guest(command, config, name)
+            return 0
+        if job["fork"] and not resume:
+            trunk, turn = job["fork"]
+            branch_off(Path(trunk), turn, Path(config.workdir, "episodes", name))
+            resume = True
+        handlers = [DurableAck(channel)]
+        with ZorkOrchestratorV2(name, config, resume=resume, handlers=handlers, gate=channel) as it:
+            it.play_episode()
+    except Exception as error:  # noqa: BLE001  the edge of the process: its last line is shown
+        text = f"{traceback.format_exc()}\n{one_line(error) or type(error).__name__}\n"
+        sys.stderr.write(redact(text, config.secrets))
+        return 1
+    return 0
+
+
+def _expect_the_same(program: dict[str, Any]) -> None:
+    """Refuse to play with other prompts or code than the evaluation was agreed on for."""
+    if changed := differences(program, program_at_hand()):
+        raise ConfigurationError(
+            f"Prompts or code changed while the evaluation was running: {'; '.join(changed)}."
+        )
 
 
 class EpisodeProcess:

@@ -110,8 +110,22 @@ class Protocol(BaseModel):
             raise ConfigurationError(
                 f"There is no protocol '{name}' ({error.strerror}): {hint} Or give a file's path."
             ) from error
-        settings = read_sections(path, GameConfiguration.model_fields)
-        _refuse_wrong(path, settings)
+        settings, wanted = read_sections(path, GameConfiguration.model_fields), decisive()
+        if left_open := sorted(wanted - _MAY_BE_UNSET - settings.keys()):
+            raise ConfigurationError(
+                f"The protocol {path} leaves open settings that affect the figures: pin "
+                f"{', '.join(left_open)}."
+            )
+        if others := sorted(settings.keys() - wanted):
+            raise ConfigurationError(
+                f"The protocol {path} pins what a protocol has no say in: leave out "
+                f"{', '.join(others)}."
+            )
+        if on := [it for it in ("mcp_enabled", "critic_enabled") if settings[it] is not False]:
+            raise ConfigurationError(
+                f"The protocol {path} switches {' and '.join(on)} on, whose settings no protocol "
+                "can pin yet: set it to false."
+            )
         try:
             matrix = Matrix.model_validate(
                 tomllib.loads(data.decode("utf-8")).get("evaluation", {})
@@ -124,7 +138,7 @@ class Protocol(BaseModel):
             name=path.stem,
             sha256=sha256(data).hexdigest(),
             matrix=matrix,
-            settings={**dict.fromkeys(_MAY_BE_UNSET & decisive()), **settings},
+            settings={**dict.fromkeys(_MAY_BE_UNSET & wanted), **settings},
         )
 
     def refuse_story(self, story: StoryInfo) -> None:
@@ -173,22 +187,3 @@ def refuse_flags(protocol: Protocol, given: Mapping[str, object]) -> None:
                 f"{flag} contradicts the protocol {protocol.name}, which it {wants}: leave it out, "
                 "or copy the protocol's file, change that there and give its path."
             )
-
-
-def _refuse_wrong(path: Path, settings: Mapping[str, object]) -> None:
-    wanted = decisive()
-    if left_open := sorted(wanted - _MAY_BE_UNSET - settings.keys()):
-        raise ConfigurationError(
-            f"The protocol {path} leaves open settings that affect the figures: pin "
-            f"{', '.join(left_open)}."
-        )
-    if others := sorted(settings.keys() - wanted):
-        raise ConfigurationError(
-            f"The protocol {path} pins what a protocol has no say in: leave out "
-            f"{', '.join(others)}."
-        )
-    if on := [name for name in ("mcp_enabled", "critic_enabled") if settings[name] is not False]:
-        raise ConfigurationError(
-            f"The protocol {path} switches {' and '.join(on)} on, whose settings no protocol can "
-            "pin yet: set it to false."
-        )
