@@ -126,7 +126,6 @@ def _seed_means(values: Iterable[tuple[object, float]]) -> list[float]:
 
 @lru_cache(maxsize=4096)
 def _resampled_games(games: tuple[tuple[float, ...], ...], resamples: int) -> Estimate:
-    """The estimate from the seeds of each game."""
     means = [statistics.fmean(seeds) for seeds in games]
     spread = statistics.stdev(means) if len(means) > 1 else 0.0
     interval = _games_interval(games, means, resamples)

@@ -78,27 +78,22 @@ def variants_of(
         ConfigurationError: A part is switched off already, or nobody who plays has parts.
         MCPConfigError: With ``each``, where the tool servers cannot be read.
     """
-    named = dict.fromkeys(players)
-    guests = [player for player in named if player.startswith(MCP)]
-    others = [
-        Variant(
-            GUEST if player == guests[0] else f"{GUEST}-{guests.index(player) + 1}",
-            player=GUEST,
-            command=player.removeprefix(MCP),
-        )
-        if player in guests
-        else Variant(player, player=cast("PlayerName", player))
-        for player in named
-    ]
-    if not players:
-        return _with_parts(config, without, WHOLE, each=each)
-    if "model" not in players:
+    others: list[Variant] = []
+    numbers = itertools.count(1)
+    for player in dict.fromkeys(players):
+        if player.startswith(MCP):
+            number = next(numbers)
+            name = GUEST if number == 1 else f"{GUEST}-{number}"
+            others.append(Variant(name, player=GUEST, command=player.removeprefix(MCP)))
+        elif player != "model":
+            others.append(Variant(player, player=cast("PlayerName", player)))
+    if players and "model" not in players:
         if without or each:
             flag = "--each" if each else "--without"
             raise ConfigurationError(f"{flag} is for the player 'model': add --player model.")
         return tuple(others)
-    ours = _with_parts(config, without, Variant("model"), each=each)
-    return (*ours, *(other for other in others if other.player != "model"))
+    whole = Variant("model") if players else WHOLE
+    return (*_with_parts(config, without, whole, each=each), *others)
 
 
 def _with_parts(
@@ -236,10 +231,6 @@ class Plan:
         """Which variant plays an episode."""
         return next(it for it in self.variants if it.name == cell.variant)
 
-    def story(self, cell: Cell) -> StoryInfo:
-        """Which story an episode plays."""
-        return self.stories[cell.game]
-
     def workdir(self, cell: Cell) -> Path:
         """Where the episodes of one variant and seed lie, with what they learned."""
         return self.folder(cell).parents[1]
@@ -256,7 +247,7 @@ class Plan:
         """What the process of an episode is given; no keys."""
         variant = self.variant(cell)
         walk = self.walkthroughs.get(cell.game) if variant.name == WALKTHROUGH else None
-        story = self.story(cell)
+        story = self.stories[cell.game]
         seeds: dict[str, object] = {"seed": cell.seed}
         if self.protocol and self.protocol.matrix.seeds_are == "player":
             dice = self.protocol.matrix.dice

@@ -76,7 +76,6 @@ def _variant(played: StoredEvaluation, name: str) -> Figures:
 
 
 def _game(played: StoredEvaluation, game: str, variant: str) -> Figures:
-    """What one variant achieved in one game of a suite."""
     of_game = {key: it for key, it in played.of(variant).items() if key.game == game}
     sample = {key._replace(game=""): it for key, it in of_game.items()}
     figures = inference.compared(of_game)

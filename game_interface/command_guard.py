@@ -60,7 +60,14 @@ def validate_command(command: str, waits_for: Waits | None = "line") -> str:
         if not character.isprintable() or ord(character) > 0xFF:
             raise InvalidCommandError(f"a command must be plain Latin text, without {character!r}")
     for part in _PARTS.split(cleaned):
-        _refuse_interpreter_verb(part)
+        words = part.lower().split()
+        verb = next((word for word in words if word not in _FILLERS), "")
+        if verb.startswith(("$", "#")):
+            raise InvalidCommandError(f"{verb!r} is for debugging the game, not for playing it")
+        if words and words[-1] in _NEVER_LAST:
+            verb = words[-1]
+        if verb[:_READ] in _INTERPRETER_VERBS:
+            raise InvalidCommandError(f"{verb!r} is a command to the interpreter, not to the game")
     return cleaned
 
 
@@ -74,14 +81,3 @@ def _key(command: str) -> str:
     if len(cleaned) == 1 and cleaned.isprintable():
         return cleaned
     raise InvalidCommandError(f"the game waits for a key, not for a command: give {KEYS_TO_GIVE}")
-
-
-def _refuse_interpreter_verb(part: str) -> None:
-    words = part.lower().split()
-    verb = next((word for word in words if word not in _FILLERS), "")
-    if verb.startswith(("$", "#")):
-        raise InvalidCommandError(f"{verb!r} is for debugging the game, not for playing it")
-    if words and words[-1] in _NEVER_LAST:
-        verb = words[-1]
-    if verb[:_READ] in _INTERPRETER_VERBS:
-        raise InvalidCommandError(f"{verb!r} is a command to the interpreter, not to the game")

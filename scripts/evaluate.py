@@ -48,7 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _errors() -> Errors:
-    """The errors that explain themselves."""
     from game_interface.errors import GameError
     from local_model.errors import LocalModelError
     from mcp_ghost.errors import LLMError, MCPConfigError

@@ -109,7 +109,6 @@ class KnowledgeDatabase:
 
 
 def _add_missing_columns(connection: Connection) -> None:
-    """Bring tables of an earlier version up to date."""
     for table in METADATA.sorted_tables:
         there = {column["name"] for column in inspect(connection).get_columns(table.name)}
         for column in table.columns:

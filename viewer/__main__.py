@@ -60,7 +60,17 @@ def _do(flags: Flags, interruption: Interruption) -> int:
             case "show":
                 _show(flags, library, interruption)
             case "map":
-                _map(flags, library)
+                from mcp_ghost.files import write_whole
+
+                episode, output = library.find(flags.episode), flags.output
+                if output.suffix.lower() == ".mmd":
+                    write_whole(output, episode.mermaid() + "\n")
+                else:
+                    from viewer.drawing import draw_map
+
+                    title = f"{episode.summary()['title']}: {episode.id}"
+                    draw_map(episode.map_json(), title, output)
+                print(f"Map of {episode.id}: {output}")
             case "plot":
                 from mcp_ghost.text import counted
                 from viewer.drawing import draw_scores
@@ -147,19 +157,6 @@ def _show(flags: Flags, library: Library, interruption: Interruption) -> None:
     if first > episode.turn_count:
         raise ConfigurationError(f"{episode.id} has {counted(episode.turn_count, 'turn')}.")
     show_episode(standard_screen(interruption.output_closed), episode.folder, first, last)
-
-
-def _map(flags: Flags, library: Library) -> None:
-    from mcp_ghost.files import write_whole
-
-    episode, output = library.find(flags.episode), flags.output
-    if output.suffix.lower() == ".mmd":
-        write_whole(output, episode.mermaid() + "\n")
-    else:
-        from viewer.drawing import draw_map
-
-        draw_map(episode.map_json(), f"{episode.summary()['title']}: {episode.id}", output)
-    print(f"Map of {episode.id}: {output}")
 
 
 if __name__ == "__main__":

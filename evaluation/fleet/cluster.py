@@ -70,7 +70,11 @@ def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[Mo
     with own_folder(_PREFIX) as folder:
         options = {"num_cpus": workers, "include_dashboard": False, "_temp_dir": str(folder)}
         with _started(ray, {"address": "local", **options, **quiet}, say):
-            _warm_up(ray, workers)
+            # Every worker is started before anything is played: it takes each of them seconds.
+            hold = ray.remote(num_cpus=1)(_hold)
+            for _ in range(_WARM_UPS):
+                if len({*ray.get([hold.remote() for _ in range(workers)])}) == workers:
+                    break
             yield ray
 
 
@@ -129,14 +133,6 @@ def _connect(
             "it may ask for a token: copy ~/.ray/auth_token from its head to this machine."
         ) from error
     return True
-
-
-def _warm_up(ray: ModuleType, workers: int) -> None:
-    """Have every worker started before anything is played: it takes each of them seconds."""
-    hold = ray.remote(num_cpus=1)(_hold)
-    for _ in range(_WARM_UPS):
-        if len({*ray.get([hold.remote() for _ in range(workers)])}) == workers:
-            return
 
 
 def _hold() -> int:

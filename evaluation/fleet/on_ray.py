@@ -151,7 +151,7 @@ class RayExecutor:
         job = plan.job(cell, self._threads)
         if database := self._databases.get(cell.row):
             job["settings"]["storage_database_url"] = database
-        story = plan.story(cell).path
+        story = plan.stories[cell.game].path
         order = Order(
             episode=str(cell),
             number=self._tries[cell],
@@ -226,7 +226,6 @@ def _schema(plan: Plan, row: tuple[str, str, int], url: str) -> str:
 
 
 def _play(order: Order, coordinator: Any) -> tuple[str, str]:  # noqa: ANN401  Ray has no types
-    """Play an episode on a worker."""
     ray = import_ray()
     os.environ.pop(reaper.MARK, None)  # or what guards the episode would end with the cluster
 

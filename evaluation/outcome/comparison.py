@@ -166,7 +166,6 @@ def _differing(
 
 
 def _said(value: Any) -> str:  # noqa: ANN401  of every type that JSON has
-    """A value as a cell shows it."""
     if value is None or value == []:
         return NONE
     if isinstance(value, str):

@@ -39,7 +39,11 @@ class Table:
 
     def rich(self, width: int = 80) -> RenderableType:
         """For a terminal of that width; in a narrow one in parts, each with the keys."""
-        keys, needed = range(self.keys), [*map(self._width, range(len(self.header)))]
+        keys, needed = range(self.keys), list[int]()
+        for at, heading in enumerate(self.header):
+            lines = [line for row in self.rows for line in _lines(row[at]).split("\n")]
+            # Headings break between words, lists between their items.
+            needed.append(max(map(cell_len, [*heading.split(), *lines]), default=1))
         needed[0] = min(needed[0], width // 2)
         parts: list[list[int]] = [[]]
         for at in range(self.keys, len(self.header)):
@@ -59,11 +63,6 @@ class Table:
                 table.add_row(*map(Text, cells))  # brackets are not markup
             drawn.append(table)
         return Group(*drawn)
-
-    def _width(self, at: int) -> int:
-        """What a column needs: headings break between words, lists between their items."""
-        lines = [line for row in self.rows for line in _lines(row[at]).split("\n")]
-        return max(map(cell_len, [*self.header[at].split(), *lines]), default=1)
 
 
 def _lines(cell: str) -> str:
@@ -214,7 +213,9 @@ def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) 
         for figures, turn in at_turns:
             mean = figures["mean"][turn].get(name)
             difference = figures.get("difference", {}).get(turn, {}).get(name)
-            row = [named(figures), turn, _count(mean, difference, units), estimated(mean)]
+            count, pairs = (it[units] if it else 0 for it in (mean, difference))
+            of = f"{count} ({pairs} paired)" if difference and pairs != count else str(count)
+            row = [named(figures), turn, of, estimated(mean)]
             row += [] if in_percent else [share_of(mean, most)]
             if unfinished:
                 row.append(estimated(figures.get("mean_finished", {}).get(turn, {}).get(name)))
@@ -223,12 +224,6 @@ def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) 
         percent = " in percent of each game's maximum" if over_games and name != "progress" else ""
         title = f"{title}{percent}, with {CONFIDENCE:.0%} intervals{paired}"
         yield Table(title, header, rows, keys=2)
-
-
-def _count(mean: Figures | None, difference: Figures | None, units: str) -> str:
-    """How many; and how many of them are paired, where that is another number."""
-    count, pairs = (it[units] if it else 0 for it in (mean, difference))
-    return f"{count} ({pairs} paired)" if difference and pairs != count else str(count)
 
 
 def _table(

@@ -21,16 +21,9 @@ from session.game_configuration import GameConfiguration
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 _OF_THE_MODEL = {
-    *(
-        "agent_model",
-        "agent_base_url",
-        "client_base_url",
-        "provider",
-        "local_model_path",
-        "llm_wire",
-    ),
+    *("agent_model", "agent_base_url", "client_base_url", "provider", "local_model_path"),
     *("agent_reasoning_effort", "agent_extra_body", "reflection_base_url", "reflection_model"),
-    *("reflection_reasoning_effort", "reflection_extra_body"),
+    *("reflection_reasoning_effort", "reflection_extra_body", "llm_wire"),
     *("agent_thinking_tokens", "reflection_thinking_tokens"),
 }
 """Which model it is, how it is reached, and how hard it thinks: that is what is compared."""

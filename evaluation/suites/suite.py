@@ -130,7 +130,6 @@ class Suite(BaseModel):
 
 
 def _known(name: str) -> Mapping[str, Any]:
-    """Describe a game that `main.py games` lists."""
     game = known_games().get(name)
     if game is None:
         hint = did_you_mean(name, known_games()) or "`main.py games` lists those that are known"

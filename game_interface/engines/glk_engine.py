@@ -88,10 +88,7 @@ def _reader() -> "TypeAdapter[_State]":
 
 
 def _unpacked(data: bytes) -> _State:
-    """Return the state in these bytes, which may come from anywhere.
-
-    Raises: SnapshotError when they hold none.
-    """
+    """Return the state in these bytes, which may come from anywhere."""
     text, _, files = data.partition(b"\n")
     try:
         head = json.loads(text)
@@ -225,10 +222,7 @@ class GlkEngine:
         return update, ran.files
 
     def _left(self, before: _State, update: Update, files: Mapping[str, bytes]) -> _State:
-        """Return the state in the files that a run left.
-
-        Raises: EngineError when it is not whole.
-        """
+        """Return the state in the files that a run left, if it is whole."""
         name = "autosave"
         if self._image:
             states = (it.removesuffix(".json") for it in files if it.startswith(f"{self._story}-"))
@@ -263,10 +257,7 @@ class GlkEngine:
 
 
 def _refuse_files(library: Mapping[str, Any]) -> None:
-    """Refuse a state in which a file outside the run's own folder would be opened.
-
-    Raises: EngineError.
-    """
+    """Refuse a state in which a file outside the run's own folder would be opened."""
     for entry in (*library["streams"], *library["filerefs"]):
         for key in ("file_filename", "filename"):
             if key in entry and not _PLAIN_NAME.fullmatch(entry[key]):

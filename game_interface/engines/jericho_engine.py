@@ -117,10 +117,7 @@ class JerichoEngine:
             raise SnapshotError(f"jericho cannot use this snapshot: {error!r}") from error
 
     def _ask(self, seconds: float, method: str, *arguments: object) -> dict[str, Any]:
-        """Return the answer to a request; after a failure the process is gone.
-
-        Raises: EngineError.
-        """
+        """Return the answer to a request; after a failure the process is gone."""
         if not self._process:
             self._open()
         assert self._process  # noqa: S101  just opened

@@ -110,7 +110,6 @@ class Variant:
         return ",\n       ".join(lines) + ("," if text.endswith(",") else "")
 
     def _exits_of(self, room: str) -> str:
-        """The sentences of a room about its ways."""
         seen = self._texts["seen"]
         ways = [
             (self._filled(seen.get(f"{room}>{there}", seen[there])), direction)

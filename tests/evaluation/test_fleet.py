@@ -130,7 +130,7 @@ def order_of(plan: Plan, number: int, cell: Cell = CELL) -> Order:
     job["settings"] = {**job["settings"], "story": "/nowhere/here.z5"}
     folder = plan.folder(cell)
     place = str(folder.relative_to(plan.out))
-    story = plan.story(cell).path.read_bytes()
+    story = plan.stories[cell.game].path.read_bytes()
     return Order("e", number, place, job, packed(folder), story, b"", "/nowhere")
 
 

@@ -104,6 +104,5 @@ def _beyond(spot: Spot, side: Spot, steps: int) -> Spot:
 
 
 def _length(spots: Mapping[int, Spot], links: Iterable[Link]) -> int:
-    """Sum the lengths of all lines, in steps."""
     ends = [(spots[link.start], spots[link.end]) for link in links]
     return sum(max(abs(a[0] - b[0]), abs(a[1] - b[1])) for a, b in ends)

@@ -156,13 +156,14 @@ class Viewer:
         """Those that are being sent."""
         self._mark = secrets.token_hex(4)
         """Part of every ETag: another version of the program may answer otherwise."""
-        writing = {changes.CONTROL: self._control} if cockpit else {}
-        writing |= {changes.NOTES: self._notes} if self.token else {}
-        enter = partial(changes.enter, token=self.token or "", key=self._key)
-        delete = partial(changes.delete, token=self.token or "", library=library)
-        alone: dict[str, Callable[..., object]] = {}
+        writing: dict[str, Callable[..., object]] = {}
         if self.token:
-            alone = {changes.ENTER: enter, f"/data{changes.DELETE}": delete}
+            enter = partial(changes.enter, token=self.token, key=self._key)
+            delete = partial(changes.delete, token=self.token, library=library)
+            writing = {changes.ENTER: enter, f"/data{changes.DELETE}": delete}
+            writing[f"/data/{{episode}}{changes.NOTES}"] = self._notes
+        if cockpit:
+            writing[f"/data/{{episode}}{changes.CONTROL}"] = self._control
         routes = [
             Route("/", self._page),
             Route("/index.html", self._page),
@@ -171,18 +172,14 @@ class Viewer:
             Route("/curves/{by}/{figure}.json", self._curves),
             Route("/search.json", self._search),
             Route("/size.json", self._size),
-            *(Route(it, change, methods=[changes.METHOD]) for it, change in alone.items()),
+            *(Route(it, change, methods=[changes.METHOD]) for it, change in writing.items()),
             Route("/aligned/{episode}/{other}.json", self._aligned),
             Route("/data/{episode}/stream", self._stream),
             Route("/data/{episode}/next.json", self._next),
-            *(
-                Route(f"/data/{{episode}}{end}", change, methods=[changes.METHOD])
-                for end, change in writing.items()
-            ),
             Route("/data/{episode}/{path:path}", self._data),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
-        writable = [*writing, *alone]
+        writable = [path.removeprefix("/data/{episode}") for path in writing]
         self.app: ASGIApp = Guard(Starlette(routes=routes), host, writable, self._may_read)
 
     def _page(self, _request: Request) -> Response:
@@ -215,7 +212,6 @@ class Viewer:
         return Response(encoded(answers), media_type="application/json")
 
     def _size(self, request: Request) -> Response:
-        """Return the bytes of some episodes' folders."""
         ids = request.query_params.get("episodes", "").split(",")
         folders = filter(None, map(self.library.folder_of, ids))
         size = sum(map(bytes_of, folders))
@@ -227,7 +223,6 @@ class Viewer:
         return is_local(self._host) and self.library.is_open_to_all()
 
     def _aligned(self, request: Request) -> Response:
-        """Return two episodes beside each other."""
         both = [self._episode(request, name) for name in ("episode", "other")]
         tag = f"{self._mark}-{'-'.join(str(part) for it in both for part in it.state())}"
         return _unless_known(request, tag, lambda: encoded(aligned(*both)))
