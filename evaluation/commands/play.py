@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -39,7 +38,7 @@ from mcp_ghost.text import counted, did_you_mean
 from players import PLAYERS
 from players.walkthrough import WalkthroughPlayer, read_walkthrough
 from session.game_configuration import ConfigurationError, GameConfiguration
-from session.playing import GUEST, USES_MODEL, PlayerName
+from session.playing import GUEST, USES_MODEL
 from session.record.branch import shared_lines
 from session.record.event_log import read
 from session.record.resume import story_of
@@ -102,28 +101,6 @@ _MAX_SEED = 2**31 - 1
 _SEEDS, _TURNS = (1, 2, 3, 4, 5), 100
 
 
-class Trunk(NamedTuple):
-    """The episode that branches begin with, which decides most of them."""
-
-    fork: Fork
-    start: EpisodeStart
-
-    @property
-    def players(self) -> tuple[PlayerName, ...]:
-        """Who goes on; none stands for our own player, as when a guest has left."""
-        return () if self.start.player in ("model", GUEST) else (self.start.player,)
-
-    def settings(self, config: GameConfiguration) -> GameConfiguration:
-        """The settings of the branches."""
-        if config.max_turns_per_episode <= self.fork.turn:
-            raise ConfigurationError(
-                f"No turn would be played: --turns counts from the beginning, and turn "
-                f"{self.fork.turn} is where the branches begin."
-            )
-        story = story_of(self.start, config.story)
-        return config.model_copy(update={"story": story, "observation_level": self.start.level})
-
-
 def run(flags: argparse.Namespace) -> int:
     """Play what is missing, and report; returns the exit code."""
     if not flags.name and not flags.out:
@@ -181,9 +158,15 @@ def _plan(flags: argparse.Namespace) -> Plan:
         given = {f"--{name.replace('_', '-')}": getattr(flags, name) or None for name in names}
         refuse_flags(protocol, given)
     config = _configuration(flags, protocol)
-    trunk = trunk_of(flags, config.workdir)
-    config = trunk.settings(config) if trunk else config
-    players = trunk.players if trunk else flags.player
+    matrix, players = protocol.matrix if protocol else None, flags.player
+    seeds = matrix.seeds if matrix else flags.seeds or _SEEDS
+    fork, start = trunk_of(flags, config) or (None, None)
+    if start:
+        story = story_of(start, config.story)
+        config = config.model_copy(update={"story": story, "observation_level": start.level})
+        # Nobody stands for our own player, as when a guest has left.
+        players = () if start.player in ("model", GUEST) else (start.player,)
+        seeds = (start.seed or 0,)
     variants = variants_of(config, flags.without, each=flags.each, players=players)
     refuse_guests(variants, flags)
     if any(variant.player in USES_MODEL for variant in variants):
@@ -198,14 +181,9 @@ def _plan(flags: argparse.Namespace) -> Plan:
         MCPConfig.from_file(config.mcp_config_file).get_server_configs(config.mcp_servers)
     out = Path(flags.out) if flags.out else Path(config.workdir) / "evaluations" / flags.name
     stories = stories_of(suite, at_hand=flags.at_hand) if suite else {"": _story(config)}
-    if protocol:
-        for story in stories.values():
-            protocol.refuse_story(story)
+    for played in stories.values() if protocol else ():
+        protocol.refuse_story(played)
     walked = suite and WALKTHROUGH in flags.player
-    matrix = protocol.matrix if protocol else None
-    seeds = matrix.seeds if matrix else flags.seeds or _SEEDS
-    if trunk:
-        seeds = (trunk.start.seed or 0,)
     return Plan(
         name=flags.name or out.resolve().name,
         out=out,
@@ -216,7 +194,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
         episodes=matrix.episodes if matrix else flags.episodes or 1,
         carry_over=matrix.carry_over if matrix else flags.carry_over,
         protocol=protocol,
-        fork=trunk.fork if trunk else None,
+        fork=fork,
         suite=suite,
         shard=flags.shard,
         walkthroughs=walkthroughs_of(flags.walkthrough, list(stories)) if walked else {},
@@ -236,8 +214,10 @@ def _suite(flags: argparse.Namespace) -> Suite | None:
     return Suite.read(flags.suite)
 
 
-def trunk_of(flags: argparse.Namespace, workdir: str) -> Trunk | None:
-    """Find the episode that ``--fork`` names; None without it.
+def trunk_of(
+    flags: argparse.Namespace, config: GameConfiguration
+) -> tuple[Fork, EpisodeStart] | None:
+    """Find the episode that ``--fork`` names, and how it began; None without it.
 
     Raises:
         ConfigurationError: There is no such turn, or another flag contradicts.
@@ -249,12 +229,16 @@ def trunk_of(flags: argparse.Namespace, workdir: str) -> Trunk | None:
             flag = name.replace("_", "-")
             raise ConfigurationError(f"--{flag} is for new games: a branch keeps its trunk's.")
     wanted, turn = flags.fork
-    place = find_episode(wanted, workdir)
+    place = find_episode(wanted, config.workdir)
     folder = Path(place.workdir, "episodes", place.name)
     list(shared_lines(folder, turn, ""))  # which says what is wrong
-    starts = (it.event for it in read(folder) if isinstance(it.event, EpisodeStart))
-    start = next(starts)
-    return Trunk(Fork(folder, turn, start.uid), start)
+    if config.max_turns_per_episode <= turn:
+        raise ConfigurationError(
+            f"No turn would be played: --turns counts from the beginning, and turn {turn} is where "
+            "the branches begin."
+        )
+    start = next(it.event for it in read(folder) if isinstance(it.event, EpisodeStart))
+    return Fork(folder, turn, start.uid), start
 
 
 def refuse_guests(variants: Sequence[Variant], flags: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from mcp_ghost.results import JSONObject
 from session.listener import kept_token, small_server
@@ -66,56 +66,6 @@ MOST_STREAMS = 16
 # What the system says of them differs, and browsers take scripts of one type only.
 mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("font/woff2", ".woff2")
-
-
-class Guard:
-    """Allows only reading, only to those who may, and only under a host name of ours.
-
-    The name is checked against DNS rebinding. Notes are written, and the buttons of a game pressed,
-    at addresses of their own.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        host: str,
-        writable: Sequence[str],
-        may_read: Callable[[HTTPConnection], bool],
-    ) -> None:
-        """``writable`` is how the addresses end at which something may be changed."""
-        self._app = app
-        self._host = host
-        self._writable = tuple(writable)
-        self._may_read = may_read
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the request, or have it answered; either way with our headers."""
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-            await send(message)
-
-        app = await self._refusal(scope) or self._app
-        await app(scope, receive, send_with_headers)
-
-    async def _refusal(self, scope: Scope) -> ASGIApp | None:
-        if scope["type"] != "http":
-            return PlainTextResponse("This server speaks HTTP only.", 400)
-        if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
-            return PlainTextResponse("This host name is not served here.", 403)
-        path, method = scope["path"], scope["method"]
-        is_change = path.startswith(("/data/", changes.ENTER)) and path.endswith(self._writable)
-        if method not in _READING and not (method == changes.METHOD and is_change):
-            allowed = {"allow": ", ".join(_READING)}
-            return PlainTextResponse("This server is read-only.", 405, allowed)
-        if method not in _READING or path == "/" or path.startswith(_OPEN):
-            return None
-        if not await run_in_threadpool(self._may_read, HTTPConnection(scope)):
-            return PlainTextResponse(_UNKNOWN, 401)
-        return None
 
 
 def is_own_name(host_header: str, bound_to: str) -> bool:
@@ -179,8 +129,42 @@ class Viewer:
             Route("/data/{episode}/{path:path}", self._data),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
-        writable = [path.removeprefix("/data/{episode}") for path in writing]
-        self.app: ASGIApp = Guard(Starlette(routes=routes), host, writable, self._may_read)
+        self._writable = tuple(path.removeprefix("/data/{episode}") for path in writing)
+        """How the addresses end at which something may be changed."""
+        self._answers = Starlette(routes=routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of somebody who may read, under a host name of ours, with our headers.
+
+        The name is checked against DNS rebinding. Notes are written, and the buttons of a game
+        pressed, at addresses of their own; all else only reads.
+        """
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        answer = await self._refusal(scope) or self._answers
+        await answer(scope, receive, send_with_headers)
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        if scope["type"] != "http":
+            return PlainTextResponse("This server speaks HTTP only.", 400)
+        if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
+            return PlainTextResponse("This host name is not served here.", 403)
+        path, method = scope["path"], scope["method"]
+        is_change = path.startswith(("/data/", changes.ENTER)) and path.endswith(self._writable)
+        if method not in _READING and not (method == changes.METHOD and is_change):
+            allowed = {"allow": ", ".join(_READING)}
+            return PlainTextResponse("This server is read-only.", 405, allowed)
+        if method not in _READING or path == "/" or path.startswith(_OPEN):
+            return None
+        if not await run_in_threadpool(self._may_read, HTTPConnection(scope)):
+            return PlainTextResponse(_UNKNOWN, 401)
+        return None
 
     def _page(self, _request: Request) -> Response:
         return Response(page("live"), media_type="text/html")
@@ -326,7 +310,7 @@ class Server(uvicorn.Server):
     def __init__(self, viewer: Viewer) -> None:
         self._watchers = viewer.log_watchers
         most = MOST_ADDRESS_BYTES
-        config = small_server(viewer.app, lifespan="off", h11_max_incomplete_event_size=most)
+        config = small_server(viewer, lifespan="off", h11_max_incomplete_event_size=most)
         super().__init__(config)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

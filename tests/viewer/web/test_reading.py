@@ -46,7 +46,7 @@ def workdir() -> Iterator[Path]:
 
 def served(workdir: Path, host: str = "127.0.0.1", token: str = TOKEN) -> TestClient:
     viewer = Viewer(Library(workdir), host, token=token)
-    return TestClient(viewer.app, f"http://{host}")
+    return TestClient(viewer, f"http://{host}")
 
 
 def statuses(client: TestClient) -> set[int]:
