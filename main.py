@@ -132,7 +132,7 @@ def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
         check_story(config.story)
         return config, None
     episode = find_episode(wanted, config.workdir)
-    config = config.model_copy(update={"workdir": episode.workdir})
+    config = config.model_copy(update={"workdir": str(episode.parents[1])})
     return config, _branch(config, episode.name, flags.fork[1]) if flags.fork else episode.name
 
 

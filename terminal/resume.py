@@ -1,7 +1,6 @@
 """Which episode ``--resume``, ``--fork`` and ``--replay`` mean."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 from mcp_ghost.text import did_you_mean
 from session.game_configuration import ConfigurationError
@@ -13,43 +12,44 @@ _LATEST = "latest"
 _HOW_TO_NAME = "give an episode's name, the path of its folder, or 'latest'."
 
 
-class EpisodePlace(NamedTuple):
-    """The name of an episode, and the folder that all episodes of its kind are below."""
-
-    name: str
-    workdir: str
-
-
-def find_episode(wanted: str, workdir: str) -> EpisodePlace:
-    """Return the episode with that name, in that folder, or the ``latest`` one.
+def find_episode(wanted: str, workdir: str) -> Path:
+    """Return the folder of the episode with that name, in that folder, or the ``latest`` one.
 
     Raises:
         ConfigurationError: There is none.
     """
     episodes = Path(workdir) / "episodes"
-    if "/" not in wanted and _is_episode(episodes / wanted):
-        return _begun(episodes / wanted, workdir)
-    if wanted == _LATEST:
-        logs = sorted(episodes.glob(f"*/{EVENTS_FILE}"), key=lambda log: -log.stat().st_mtime)
-        # A start that failed, for a wrong key, say, is only the latest if nothing else was played.
-        for needed in (TurnRecord, EpisodeStart):
-            for log in logs:
-                if _holds(log.parent, needed):
-                    return EpisodePlace(log.parent.name, workdir)
-        raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
-    folder = Path(wanted).resolve()
-    if not _is_episode(folder):
-        known = [_LATEST, *(log.parent.name for log in episodes.glob(f"*/{EVENTS_FILE}"))]
+    folder = episodes / wanted
+    if "/" in wanted or not _is_episode(folder):
+        if wanted == _LATEST:
+            return _latest(episodes)
+        folder = Path(wanted).resolve()
+        if not _is_episode(folder):
+            known = [_LATEST, *(log.parent.name for log in episodes.glob(f"*/{EVENTS_FILE}"))]
+            raise ConfigurationError(
+                f"There is no episode '{wanted}', neither in {episodes} nor as a folder: "
+                f"{did_you_mean(wanted, known) or _HOW_TO_NAME}"
+            )
+        if folder.parent.name != "episodes":
+            raise ConfigurationError(
+                f"The episode in {folder} can only be continued below a folder named 'episodes': "
+                f"move it into {episodes}."
+            )
+    if not _holds(folder, EpisodeStart):
         raise ConfigurationError(
-            f"There is no episode '{wanted}', neither in {episodes} nor as a folder: "
-            f"{did_you_mean(wanted, known) or _HOW_TO_NAME}"
+            f"There is nothing to continue or replay in {folder}: its game never began."
         )
-    if folder.parent.name != "episodes":
-        raise ConfigurationError(
-            f"The episode in {folder} can only be continued below a folder named 'episodes': "
-            f"move it into {episodes}."
-        )
-    return _begun(folder, str(folder.parent.parent))
+    return folder
+
+
+def _latest(episodes: Path) -> Path:
+    logs = sorted(episodes.glob(f"*/{EVENTS_FILE}"), key=lambda log: -log.stat().st_mtime)
+    # A start that failed, for a wrong key, say, is only the latest if nothing else was played.
+    for needed in (TurnRecord, EpisodeStart):
+        for log in logs:
+            if _holds(log.parent, needed):
+                return log.parent
+    raise ConfigurationError(f"There is no episode in {episodes} yet: start one.")
 
 
 def recorded_episode(wanted: str, workdir: str) -> Path:
@@ -59,18 +59,8 @@ def recorded_episode(wanted: str, workdir: str) -> Path:
         ConfigurationError: There is none.
     """
     folder = Path(wanted).resolve()
-    if _is_episode(folder) and folder.parent.name != "episodes":
-        return folder
-    place = find_episode(wanted, workdir)
-    return Path(place.workdir) / "episodes" / place.name
-
-
-def _begun(folder: Path, workdir: str) -> EpisodePlace:
-    if not _holds(folder, EpisodeStart):
-        raise ConfigurationError(
-            f"There is nothing to continue or replay in {folder}: its game never began."
-        )
-    return EpisodePlace(folder.name, workdir)
+    is_elsewhere = _is_episode(folder) and folder.parent.name != "episodes"
+    return folder if is_elsewhere else find_episode(wanted, workdir)
 
 
 def _holds(folder: Path, event: type[EpisodeStart | TurnRecord]) -> bool:

@@ -229,8 +229,7 @@ def trunk_of(
             flag = name.replace("_", "-")
             raise ConfigurationError(f"--{flag} is for new games: a branch keeps its trunk's.")
     wanted, turn = flags.fork
-    place = find_episode(wanted, config.workdir)
-    folder = Path(place.workdir, "episodes", place.name)
+    folder = find_episode(wanted, config.workdir)
     list(shared_lines(folder, turn, ""))  # which says what is wrong
     if config.max_turns_per_episode <= turn:
         raise ConfigurationError(
