@@ -17,6 +17,11 @@ _SPEED_SECONDS = 1800.0
 _NO_COST = "--max-cost has no effect as long as the model's replies report no cost"
 
 
+def say(console: Console, line: str, style: str = "") -> None:
+    """Print a line in which brackets are no markup, and which only the terminal breaks."""
+    console.print(Text(line, style), soft_wrap=True)
+
+
 class ProgressBars:
     """Two bars on a terminal; a line for each episode that has ended, everywhere."""
 
@@ -64,7 +69,7 @@ class ProgressBars:
 
     def say(self, line: str) -> None:
         """One line above the bars."""
-        self._console.print(Text(line), soft_wrap=True)
+        say(self._console, line)
 
     def ended(self, cell: Cell, played: EpisodeFigures, failure: str) -> None:
         """Say how an episode ended."""
@@ -76,7 +81,7 @@ class ProgressBars:
         score += f" with {counted(played.hints, 'hint')}" if played.hints else ""
         style = "" if played.finished else "red"
         line = f"{cell}: {one_line(how)}, {counted(played.turns, 'turn')}{score}"
-        self._console.print(Text(line, style), soft_wrap=True)
+        say(self._console, line, style)
         billed = played.provenance.billed
         if self._needs_cost and billed.calls and not billed.cost:
             self._needs_cost = False

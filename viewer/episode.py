@@ -17,8 +17,7 @@ from viewer.episode_view import EpisodeView, Spent, Took
 from viewer.experiments.notes import Notes
 from viewer.model_calls import ModelCalls
 from viewer.summaries import Remembered
-from viewer.timeline import Timeline
-from viewer.turns import TURNS_PER_CHUNK, turn_json
+from viewer.turns import TURNS_PER_CHUNK, Timeline, turn_json
 
 _DOING = {
     **dict.fromkeys(("turn_start", "mcp_session_start", "mcp_iteration_start"), "thinking"),

@@ -169,10 +169,7 @@ class EpisodeView(EpisodeFold):
         return {"opening": start.opening, "first": observation_json(start.observation)}
 
     def settings_json(self, line: str) -> JSONObject | None:
-        """Return who played what, every setting beside its default, the prompts, and the ``line``.
-
-        None while it has not begun; ``line`` is the first of the log.
-        """
+        """Return who played, all settings and their defaults, prompts, and the log's ``line``."""
         if (start := self.start) is None:
             return None
         latest = self.resumed or start

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from evaluation.achievements.achievement import SUFFIX, at_hand
 from evaluation.commands.report import write_report
@@ -21,11 +21,10 @@ from evaluation.figures import EpisodeFigures
 from evaluation.fleet.cluster import HERE, cluster
 from evaluation.fleet.limits import Limits
 from evaluation.fleet.local import LocalExecutor
-from evaluation.forecast import declined, worthwhile
 from evaluation.plan import CHOICES, MCP, WALKTHROUGH, Fork, Plan, Variant, variants_of
-from evaluation.progress import ProgressBars
+from evaluation.progress import ProgressBars, say
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
-from evaluation.run import Executor, cores, play, taken, unfinished
+from evaluation.run import Executor, cores, declined, play, taken, unfinished, worthwhile
 from evaluation.suites.at_hand import hints_of, keep_achievements, stories_of, walkthroughs_of
 from evaluation.suites.suite import SHIPPED as SUITES
 from evaluation.suites.suite import Suite
@@ -131,13 +130,11 @@ def _play(flags: argparse.Namespace) -> int:
                 jobs = max(1, min(most, len(lines)))
                 model = plan.config.role().model if plan.asks_a_model else "no model"
                 by = f" by the protocol {plan.protocol.name}" if plan.protocol else ""
-                console.print(
-                    Text(
-                        f"{plan.name}: {counted(len(plan.cells), 'episode')} of {plan.title} "
-                        f"with {model}{by}, {sum(map(len, lines))} to play, {jobs} at a time, "
-                        f"into {plan.out}"
-                    ),
-                    soft_wrap=True,
+                say(
+                    console,
+                    f"{plan.name}: {counted(len(plan.cells), 'episode')} of {plan.title} with "
+                    f"{model}{by}, {sum(map(len, lines))} to play, {jobs} at a time, into "
+                    f"{plan.out}",
                 )
                 played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
                 # For the bars, an episode that has ended is done, however early it did.
@@ -277,10 +274,7 @@ def executor_of(
 
     from evaluation.fleet.on_ray import RayExecutor
 
-    def say(line: str) -> None:
-        console.print(Text(line), soft_wrap=True)
-
-    with cluster(flags.on, jobs, say) as ray:
+    with cluster(flags.on, jobs, partial(say, console)) as ray:
         there = int(ray.cluster_resources().get("CPU", 1))
         if flags.on != HERE:
             jobs = flags.jobs or there

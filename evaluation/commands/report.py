@@ -15,6 +15,7 @@ from evaluation.figures import EpisodeFigures, band, suite_band
 from evaluation.outcome.stored import StoredEvaluation
 from evaluation.outcome.tables import Table, named
 from evaluation.plot import plot_learning, plot_scores
+from evaluation.progress import say
 from evaluation.report import markdown_of, results_of, tables_of
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, FAILED
@@ -64,7 +65,7 @@ def write_report(folder: Path, jobs: int | None = None) -> bool:
         f"Written: {', '.join(written)}",
     )
     if hint:
-        console().print(Text(hint), soft_wrap=True)
+        say(console(), hint)
     return all(figures.finished for figures in played.episodes.values())
 
 

@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from evaluation.agreement import differences
-from evaluation.forecast import declined, worthwhile
 from evaluation.plan import Cell, Plan, Variant
+from evaluation.run import declined, worthwhile
 from evaluation.suites.at_hand import hints_of
 from game_interface import open_game
 from llm_client import LLMClient
