@@ -119,77 +119,56 @@ def parsed(text: str) -> Document:
     Raises:
         OSError: It is too large.
     """
-    return _Reader(text).document
-
-
-class _Reader:
-    """Goes through the lines once, and remembers where it is."""
-
-    def __init__(self, text: str) -> None:
-        self.document = Document()
-        self._heading = ""
-        self._headings: set[str] = set()
-        self._claims: list[tuple[str, list[str]]] = []
-        """Heading and lines of each."""
-        self._open: list[str] | None = None
-        """The lines to which an indented one belongs."""
-        for number, line in enumerate(text.split("\n"), 1):
-            self._read(number, line.rstrip())
-        self.document.bullets = [self._bullet(*claim) for claim in self._claims]
-        while self.document.notes and not self.document.notes[-1]:
-            self.document.notes.pop()
-
-    def _read(self, number: int, line: str) -> None:
-        if heading := _HEADING.fullmatch(line):
-            self._heading, self._open = heading[1].lower(), None
-            self._headings.add(self._heading)
+    document, heading, headings = Document(), "", set[str]()
+    claims: list[tuple[str, list[str]]] = []  # the heading and the lines of each
+    claim: list[str] | None = None  # the lines to which an indented one belongs
+    for number, line in enumerate(map(str.rstrip, text.split("\n")), 1):
+        bullet = _BULLET.fullmatch(line) if heading != "memories" else None
+        if found := _HEADING.fullmatch(line):
+            heading, claim = found[1].lower(), None
+            headings.add(heading)
         elif line.startswith(MARK):
             with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 if found := _MARK.fullmatch(line):
                     mark = json.loads(found[1])
                     exported = {str(it): (str(a), str(b)) for it, (a, b) in mark["claims"].items()}
-                    self.document.story, self.document.exported = str(mark["story"]), exported
-        elif self._heading == "notes":
-            if line or self.document.notes:
-                self.document.notes.append(line)
-        elif self._is_claim(line):
-            if len(self._claims) == MOST_CLAIMS:
+                    document.story, document.exported = str(mark["story"]), exported
+        elif heading == "notes":
+            if line or document.notes:
+                document.notes.append(line)
+        elif bullet and (heading in {"tested", "inferred"} or _WITH_ID.fullmatch(bullet[1] or "")):
+            if len(claims) == MOST_CLAIMS:
                 raise _too_large(f"{MOST_CLAIMS:,} claims")
-            self._open = [_BULLET.sub(r"\1", line)]
-            self._claims.append((self._heading, self._open))
-        elif self._heading != "memories" and _DETAIL.fullmatch(line):
-            self._open = None
-        elif self._open is not None and _MORE.fullmatch(line):
-            if self._heading == "retired":
-                self._keep(number, line)  # what follows the id of a claim is not of it
+            claim = [bullet[1] or ""]
+            claims.append((heading, claim))
+        elif heading != "memories" and _DETAIL.fullmatch(line):
+            claim = None
+        elif claim is not None and heading != "retired" and _MORE.fullmatch(line):
+            claim.append(line)
+        else:  # under Retired, what follows the id of a claim is not of it
+            claim = None
+            if heading == "memories":
+                ours = bool(_MEMORY.fullmatch(line))
             else:
-                self._open.append(line)
-        else:
-            self._open = None
-            self._keep(number, line)
+                ours = line in INTRO or bool(_TITLE.fullmatch(line) and not heading)
+            if line and not ours:
+                document.notes.append(line)
+                document.odd.append(number)
+    # Where a heading is missing, what stood under it was not moved.
+    is_whole = headings.issuperset(SECTIONS)
+    document.bullets = [_bullet(*it, is_whole=is_whole) for it in claims]
+    while document.notes and not document.notes[-1]:
+        document.notes.pop()
+    return document
 
-    def _is_claim(self, line: str) -> bool:
-        if self._heading == "memories" or not (found := _BULLET.fullmatch(line)):
-            return False
-        return self._heading in {"tested", "inferred"} or bool(_WITH_ID.fullmatch(found[1] or ""))
 
-    def _keep(self, number: int, line: str) -> None:
-        if self._heading == "memories":
-            ours = bool(_MEMORY.fullmatch(line))
-        else:
-            ours = line in INTRO or bool(_TITLE.fullmatch(line) and not self._heading)
-        if line and not ours:
-            self.document.notes.append(line)
-            self.document.odd.append(number)
-
-    def _bullet(self, heading: str, lines: Sequence[str]) -> Bullet:
-        markdown = " ".join(line.strip() for line in lines).strip()
-        named = _WITH_ID.fullmatch(markdown)
-        # Where a heading is missing, what stood under it was not moved.
-        sure = not named or self._headings.issuperset(SECTIONS)
-        section = next((name for name in SECTIONS if sure and name == heading), None)
-        text = unescaped(named[1] if named else markdown)
-        return Bullet(section, text, named[2] if named else None)
+def _bullet(heading: str, lines: Sequence[str], *, is_whole: bool) -> Bullet:
+    markdown = " ".join(line.strip() for line in lines).strip()
+    named = _WITH_ID.fullmatch(markdown)
+    sure = not named or is_whole
+    section = next((name for name in SECTIONS if sure and name == heading), None)
+    text = unescaped(named[1] if named else markdown)
+    return Bullet(section, text, named[2] if named else None)
 
 
 def edits_of(document: Document, known: Iterable[Claim]) -> Edits:
