@@ -178,8 +178,9 @@ def _plan(flags: argparse.Namespace) -> Plan:
         MCPConfig.from_file(config.mcp_config_file).get_server_configs(config.mcp_servers)
     out = Path(flags.out) if flags.out else Path(config.workdir) / "evaluations" / flags.name
     stories = stories_of(suite, at_hand=flags.at_hand) if suite else {"": _story(config)}
-    for played in stories.values() if protocol else ():
-        protocol.refuse_story(played)
+    if protocol:
+        for played in stories.values():
+            protocol.refuse_story(played)
     walked = suite and WALKTHROUGH in flags.player
     return Plan(
         name=flags.name or out.resolve().name,

@@ -213,8 +213,10 @@ def means(variants: Sequence[Figures], turns: int, most: int | None, than: str) 
         for figures, turn in at_turns:
             mean = figures["mean"][turn].get(name)
             difference = figures.get("difference", {}).get(turn, {}).get(name)
-            count, pairs = (it[units] if it else 0 for it in (mean, difference))
-            of = f"{count} ({pairs} paired)" if difference and pairs != count else str(count)
+            count, paired_of = (it[units] if it else 0 for it in (mean, difference))
+            of = str(count)
+            if difference and paired_of != count:
+                of += f" ({paired_of} paired)"
             row = [named(figures), turn, of, estimated(mean)]
             row += [] if in_percent else [share_of(mean, most)]
             if unfinished:
