@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -222,15 +221,6 @@ def test_a_server_that_dies_is_an_error_of_that_turn_only(tmp_path: Path) -> Non
     assert asyncio.run(turn(manager, text="again")).content == "again"
 
 
-def test_a_missing_package_is_named_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    message = "^MCP is enabled but the package 'mcp' is not installed. Run: uv sync$"
-    with pytest.raises(MCPError, match=message):
-        manager_for(tmp_path)
-
-
 # --- retry and giving up ----------------------------------------------------------------------
 
 
@@ -297,8 +287,7 @@ def test_a_failed_retry_turns_mcp_off_for_good(
 
     result = asyncio.run(failing())
     assert result.is_error
-    said = "MCP tools are off for the rest of the episode: Failed to start MCP server 'demo'"
-    assert str(result.error_message).startswith(said)
+    assert "off for the rest of the episode" in str(result.error_message)
     assert manager.is_disabled
     *_, given_up, fallback = messages_in(caplog)
     assert given_up.startswith("MCP retry failed, disabling MCP for episode: Failed")

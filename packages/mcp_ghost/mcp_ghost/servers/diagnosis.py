@@ -63,13 +63,15 @@ async def startup_message(
 
     ``config`` is shown as it was written; ``environment`` is what the server really got.
     """
-    # What is on stdout instead of messages, such as how the program is to be called.
-    instead = await process.stdout_tail() if process is not None else ""
+    said = _block("stderr", process.stderr_tail(_STDERR_SHOWN_BYTES)) if process else []
+    if process is not None and not said:
+        # What it printed instead of messages, such as how the program is to be called.
+        said = _block("stdout", await process.stdout_tail())
     lines = [
         f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
         f"Command: {config.command_line()}",
         f"Check that {await _hint(config, environment, process, cause)}",
-        *(_stderr_block(process) or _block("stdout", instead)),
+        *said,
     ]
     return "\n".join(lines)
 
@@ -78,15 +80,25 @@ async def death_message(name: str, process: ServerProcess) -> str:
     """What to tell callers of a server whose process or connection is gone."""
     await process.exits_within(_EXIT_STATUS_WAIT)
     await process.last_words()
-    lines = [f"MCP server '{name}' is gone: it {_ending(process)}.", *_stderr_block(process)]
-    return "\n".join(lines)
+    said = _block("stderr", process.stderr_tail(_STDERR_SHOWN_BYTES))
+    return "\n".join([f"MCP server '{name}' is gone: it {_ending(process)}.", *said])
 
 
 def _details(
     config: ServerConfig, process: ServerProcess | None, seconds: float, cause: BaseException
 ) -> str:
     if isinstance(cause, OSError) and process is None:
-        return _os_details(config, cause)
+        if _is_of_the_folder(config, cause):
+            return f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
+        if isinstance(cause, FileNotFoundError):
+            is_line = len((config.command or "").split()) > 1
+            hint = " ('command' is only the program; the rest belongs in 'args')" if is_line else ""
+            return f"command not found: {config.command}{hint}"
+        if isinstance(cause, PermissionError):
+            return f"{config.command} is not executable"
+        if cause.errno == errno.ENOEXEC:
+            return f"{config.command} is not a program (a script needs a first line like #!/bin/sh)"
+        return str(cause)
     if isinstance(cause, TimeoutError):
         return f"it did not answer within {seconds:g} s"
     if process is not None and process.ended_by_itself:
@@ -96,23 +108,8 @@ def _details(
     return str(cause) or type(cause).__name__
 
 
-def _os_details(config: ServerConfig, cause: OSError) -> str:
-    if _is_of_the_folder(config, cause):
-        return f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
-    if isinstance(cause, FileNotFoundError):
-        is_line = len((config.command or "").split()) > 1
-        hint = " ('command' is only the program; the rest belongs in 'args')" if is_line else ""
-        return f"command not found: {config.command}{hint}"
-    if isinstance(cause, PermissionError):
-        return f"{config.command} is not executable"
-    if cause.errno == errno.ENOEXEC:
-        return f"{config.command} is not a program (a script needs a first line like #!/bin/sh)"
-    return str(cause)
-
-
 def _is_of_the_folder(config: ServerConfig, cause: BaseException) -> bool:
-    where = cause.filename if isinstance(cause, OSError) else None
-    return where is not None and where == config.cwd
+    return config.cwd is not None and getattr(cause, "filename", None) == config.cwd
 
 
 async def _hint(
@@ -130,27 +127,20 @@ async def _hint(
     command = config.command or ""
     program = re.sub(r"[\d.]+$", "", Path(command).name) or command
     hint = _HINTS.get(program, _OTHER_HINT)
-    if hint is _NODE:
-        return hint + await _node_hint(environment, process)
-    return hint.format(which=shutil.which(command, path=environment["PATH"]) or "not found")
-
-
-async def _node_hint(environment: Mapping[str, str], process: ServerProcess | None) -> str:
-    """What is wrong with Node.js itself; asked only when a start has failed.
-
-    Its age is to blame only where the server's last words sound like it.
-    """
+    if hint is not _NODE:
+        return hint.format(which=shutil.which(command, path=environment["PATH"]) or "not found")
     advice = f"install version {NODE_VERSION} or newer from https://nodejs.org"
     node = shutil.which("node", path=environment["PATH"])
     if node is None:
-        return f" 'node' was not found: {advice}."
+        return f"{hint} 'node' was not found: {advice}."
     version = await _node_version(node, environment)
     if version is None:
-        return f" '{node}' does not run: {advice}."
+        return f"{hint} '{node}' does not run: {advice}."
+    # The age is to blame only where the server's last words sound like it.
     is_old = int(version.lstrip("v").partition(".")[0]) < NODE_VERSION
     if is_old and process is not None and _TOO_OLD.search(process.stderr_tail()):
-        return f" This is Node.js {version}; current servers need a newer one: {advice}."
-    return ""
+        return f"{hint} This is Node.js {version}; current servers need a newer one: {advice}."
+    return hint
 
 
 async def _node_version(node: str, environment: Mapping[str, str]) -> str | None:
@@ -178,11 +168,6 @@ def _ending(process: ServerProcess) -> str:
     if status >= 0:
         return f"exited with status {status}"
     return f"was ended by {reaper.exit_reason(status)}"
-
-
-def _stderr_block(process: ServerProcess | None) -> list[str]:
-    tail = process.stderr_tail(_STDERR_SHOWN_BYTES) if process is not None else ""
-    return _block("stderr", tail)
 
 
 def _block(where: str, text: str) -> list[str]:

@@ -59,8 +59,24 @@ class _Reaper:
         """
         with self._lock:
             self._groups[pgid] = mark
-            if not self._tell(b"+%d %s\n" % (pgid, mark.encode())):
-                self._start()
+            if self._tell(b"+%d %s\n" % (pgid, mark.encode())):
+                return
+            # -S -I: nothing of the user's environment delays or changes it. Its own session keeps
+            # Ctrl-C in the terminal from ending it before the servers.
+            try:
+                self._helper = subprocess.Popen(
+                    [sys.executable, "-S", "-I", __file__],
+                    bufsize=0,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    start_new_session=True,
+                )
+            except OSError as error:  # too many processes: the servers work without it
+                _logger.warning("Servers may outlive a killed program: %s", error)
+            for guarded, its_mark in self._groups.items():
+                self._tell(b"+%d %s\n" % (guarded, its_mark.encode()))
 
     def release(self, pgid: int) -> None:
         """Forget ``pgid``; its processes are gone."""
@@ -78,24 +94,6 @@ class _Reaper:
             self._helper.wait()
             self._helper = None
         return self._helper is not None
-
-    def _start(self) -> None:
-        # -S -I: nothing of the user's environment delays or changes it. Its own session keeps
-        # Ctrl-C in the terminal from ending it before the servers.
-        try:
-            self._helper = subprocess.Popen(
-                [sys.executable, "-S", "-I", __file__],
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                start_new_session=True,
-            )
-        except OSError as error:  # too many processes: the servers work without it
-            _logger.warning("Servers may outlive a killed program: %s", error)
-        for pgid, mark in self._groups.items():
-            self._tell(b"+%d %s\n" % (pgid, mark.encode()))
 
     def stop(self) -> None:
         """Let the helper go at exit; only groups that were never released can keep it."""

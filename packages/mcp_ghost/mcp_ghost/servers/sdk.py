@@ -17,11 +17,11 @@ async def import_with_sdk(module: str) -> None:
     each other in circles: two threads that enter such a circle from different sides each meet a
     module that is only half there.
     """
+
+    def load() -> None:
+        with _ONE_AT_A_TIME:
+            importlib.import_module(module)
+        _imported.add(module)
+
     if module not in _imported:
-        await asyncio.to_thread(_import, module)
-
-
-def _import(module: str) -> None:
-    with _ONE_AT_A_TIME:
-        importlib.import_module(module)
-    _imported.add(module)
+        await asyncio.to_thread(load)

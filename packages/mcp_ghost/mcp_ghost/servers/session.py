@@ -23,6 +23,7 @@ from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, jsonable
 from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.links.link import Link, make_link
+from mcp_ghost.servers.links.stdio import StdioLink
 from mcp_ghost.servers.oauth.browser import Authorize, in_browser
 from mcp_ghost.servers.protocol import revision
 from mcp_ghost.servers.protocol.elicitation import Elicit, asking, refusal
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import RequestParamsMeta
 
-    from mcp_ghost.servers.protocol.wire import Streams, Wire
+    from mcp_ghost.servers.protocol.wire import Wire
 
 OnProgress: TypeAlias = Callable[[str, float, float | None, str | None], Awaitable[None]]
 """(tool, progress, total, message), as far as the server says"""
@@ -257,7 +258,7 @@ class ServerSession:
 
     def kill(self) -> None:
         """Kill a server of ours with all of its processes, for a ``close`` that waits for none."""
-        if self._link is not None:
+        if isinstance(self._link, StdioLink):
             self._link.kill()
 
     @property
@@ -307,7 +308,18 @@ class ServerSession:
                 async with self._starting():
                     streams = await stack.enter_async_context(link.connect(ready))
                 self._begin(seconds)
-                await self._serve(link, streams, spoken, ready)
+                # The link has imported the SDK by now.
+                from mcp_ghost.servers.protocol.wire import closed_or_listening, speaking
+
+                on_request = self._elicit and asking(self.name, self._elicit, self._paused)
+                target, has_read = self._config.in_process, lambda: link.has_read
+                client, self._wire = speaking(target, streams, has_read, spoken, on_request)
+                async with self._starting():
+                    await stack.enter_async_context(client)
+                    await self._list_tools(client)
+                self._note(client, spoken)
+                ready.set_result(None)
+                await closed_or_listening(client, self._closing, self._wire)
         except Exception as error:  # noqa: BLE001 - explained to whoever waits for the start
             if not ready.done():
                 return error
@@ -332,36 +344,13 @@ class ServerSession:
         finally:
             self._waits.discard(start)
 
-    async def _serve(
-        self,
-        link: Link,
-        streams: Streams | None,
-        spoken: Revision,
-        ready: asyncio.Future[None],
-    ) -> None:
-        from mcp_ghost.servers.protocol.wire import closed_or_listening, speaking
-
-        on_request = self._elicit and asking(self.name, self._elicit, self._paused)
-        target, has_read = self._config.in_process, lambda: link.has_read
-        client, wire = speaking(target, streams, has_read, spoken, on_request)
-        self._wire = wire
-        async with AsyncExitStack() as stack:
-            async with self._starting():
-                await stack.enter_async_context(client)
-                await self._list_tools(client)
-            self._note(client, spoken)
-            ready.set_result(None)
-            await closed_or_listening(client, self._closing, wire)
-
     async def _list_tools(self, client: Client) -> None:
         from mcp import MCPError as ProtocolError
 
         try:
-            tools, self.annotations, seconds = await list_tools(
-                client, self.name, self._config.offers
-            )
-            self.tools = self._redactor.each(tools)
-            self._fresh_until = time.monotonic() + seconds
+            listed = await list_tools(client, self.name, self._config.offers)
+            self.tools, self.annotations = self._redactor.each(listed.tools), listed.annotations
+            self._fresh_until = time.monotonic() + listed.seconds
         except ProtocolError as error:
             if error.code != _METHOD_NOT_FOUND:  # else a server of prompts or resources only
                 raise

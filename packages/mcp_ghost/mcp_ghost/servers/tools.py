@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_ghost.messages import ToolSchema
-from mcp_ghost.servers.protocol.lenient import TOO_DEEP, as_sent
+from mcp_ghost.servers.protocol.lenient import TOO_DEEP, as_sent, fields
 from mcp_ghost.text import seen
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def list_tools(client: Client, server: str, offers: Callable[[str], bool])
         {
             name: {
                 key: value
-                for key, value in _fields(tool.get("annotations")).items()
+                for key, value in fields(tool.get("annotations")).items()
                 if key.endswith("Hint") and isinstance(value, bool)
             }
             for name, tool in tools.found.items()
@@ -101,7 +101,7 @@ class _Tools:
             self._warn("Skipping the second tool with the name %.200r", name)
         elif not self._offers(name) or self.is_full:
             pass
-        elif _fields(entry.get("execution")).get("taskSupport") == "required":
+        elif fields(entry.get("execution")).get("taskSupport") == "required":
             self._warn(
                 "Skipping the tool %.200r: it runs only as a task, which is not supported", name
             )
@@ -112,13 +112,8 @@ class _Tools:
         elif (excess := len(written) - MOST_TOOL_CHARACTERS) > len(
             described := tool_schema(entry)["function"]["description"]
         ):
-            limit = f"more than {MOST_TOOL_CHARACTERS:,}"
-            self._warn(
-                "Skipping the tool %.200r: as JSON it has %d characters, %s",
-                name,
-                len(written),
-                limit,
-            )
+            words = "Skipping the tool %.200r: as JSON it has %d characters, more than"
+            self._warn(f"{words} {MOST_TOOL_CHARACTERS:,}", name, len(written))
         elif len(self.found) == MOST_TOOLS:
             self.is_full = True
             self._warn(
@@ -158,11 +153,11 @@ def _described(value: Any, key: str = "") -> Any:  # noqa: ANN401  any JSON
 
 def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
     """An entry of ``tools/list`` in OpenAI's format."""
-    description, schema = tool.get("description"), _fields(tool.get("inputSchema"))
+    description, schema = tool.get("description"), fields(tool.get("inputSchema"))
     kind = schema.get("type", "object")
     # Without parameters where providers would refuse the whole request.
     is_usable = "object" in (kind if isinstance(kind, list) else [kind])
-    properties = _fields(schema.get("properties")) if is_usable else {}
+    properties = fields(schema.get("properties")) if is_usable else {}
     usable = schema if is_usable else {}
     return {
         "type": "function",
@@ -172,7 +167,3 @@ def tool_schema(tool: Mapping[str, Any]) -> ToolSchema:
             "parameters": {**usable, "type": "object", "properties": properties},
         },
     }
-
-
-def _fields(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.rules import (
@@ -21,7 +21,7 @@ from mcp_ghost.testing.rules import (
     unasked,
 )
 from mcp_ghost.testing.streams import anthropic_events
-from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, call_of
+from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, call_of, text_of
 
 _STOP_REASON = {
     "stop": "end_turn",
@@ -41,9 +41,21 @@ _ERROR_TYPE = {
 
 
 def _read(body: JSONObject, _headers: Headers) -> JSONObject:
-    system = _text(body.get("system") or "")
-    messages = [{"role": "system", "content": system}] if system else []
-    messages += [each for turn in body["messages"] for each in _read_turn(turn)]
+    system = text_of(body.get("system") or "")
+    messages: list[JSONObject] = [{"role": "system", "content": system}] if system else []
+    for turn in body["messages"]:  # each as those that it was made from, results first
+        for block in _of_kind(turn, "tool_result"):
+            said = text_of(block.get("content") or "")
+            messages.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": said})
+        text = text_of(turn["content"])
+        calls = [
+            call_of(use["id"], use["name"], json.dumps(use["input"]))
+            for use in _of_kind(turn, "tool_use")
+        ]
+        if calls:
+            messages.append({"role": "assistant", "content": text or None, "tool_calls": calls})
+        elif text:
+            messages.append({"role": turn["role"], "content": text})
     chat: JSONObject = {"model": body["model"], "messages": messages}
     if "tools" in body:
         functions = [{**it, "parameters": it["input_schema"]} for it in body["tools"]]
@@ -64,12 +76,27 @@ def _read(body: JSONObject, _headers: Headers) -> JSONObject:
 def _write(completion: JSONObject) -> JSONObject:
     choice, usage = completion["choices"][0], completion["usage"]
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
+    message, blocks = choice["message"], list[JSONObject]()
+    if thinking := message.get("reasoning"):
+        sealed = signature(thinking)
+        blocks.append({"type": "thinking", "thinking": thinking, "signature": sealed})
+    if text := message.get("content"):
+        blocks.append({"type": "text", "text": text})
+    blocks += (
+        {
+            "type": "tool_use",
+            "id": call["id"].replace("call_", "toolu_"),
+            "name": call["function"]["name"],
+            "input": arguments_of(call),
+        }
+        for call in message.get("tool_calls") or ()
+    )
     return {
         "id": completion["id"].replace("chatcmpl-", "msg_"),
         "type": "message",
         "role": "assistant",
         "model": completion["model"],
-        "content": list(_blocks(choice["message"])),
+        "content": blocks,
         "stop_reason": _STOP_REASON.get(choice["finish_reason"], choice["finish_reason"]),
         "stop_sequence": None,
         "usage": {
@@ -79,48 +106,6 @@ def _write(completion: JSONObject) -> JSONObject:
             "output_tokens": usage["completion_tokens"],
         },
     }
-
-
-def _error(status: int, message: str) -> JSONObject:
-    kind = _ERROR_TYPE.get(status, "api_error")
-    return {"type": "error", "error": {"type": kind, "message": message}}
-
-
-def _text(content: str | list[JSONObject]) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(block["text"] for block in content if block["type"] == "text")
-
-
-def _read_turn(turn: JSONObject) -> Iterable[JSONObject]:
-    """One turn as the messages that it was made from: results first, then what was said."""
-    content = turn["content"]
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for block in blocks:
-        if block["type"] == "tool_result":
-            said = _text(block.get("content") or "")
-            yield {"role": "tool", "tool_call_id": block["tool_use_id"], "content": said}
-    text = _text(blocks)
-    uses = (block for block in blocks if block["type"] == "tool_use")
-    calls = [call_of(use["id"], use["name"], json.dumps(use["input"])) for use in uses]
-    if calls:
-        yield {"role": "assistant", "content": text or None, "tool_calls": calls}
-    elif text:
-        yield {"role": turn["role"], "content": text}
-
-
-def _blocks(message: JSONObject) -> Iterable[JSONObject]:
-    if thinking := message.get("reasoning"):
-        yield {"type": "thinking", "thinking": thinking, "signature": signature(thinking)}
-    if text := message.get("content"):
-        yield {"type": "text", "text": text}
-    for call in message.get("tool_calls") or ():
-        yield {
-            "type": "tool_use",
-            "id": call["id"].replace("call_", "toolu_"),
-            "name": call["function"]["name"],
-            "input": arguments_of(call),
-        }
 
 
 # --- what is refused
@@ -158,15 +143,15 @@ def _exchanges(messages: list[JSONObject]) -> list[CallIds]:
     ]
 
 
-def _trailing_space(messages: list[JSONObject]) -> str | None:
+def _trailing_space(messages: list[JSONObject]) -> bool:
     last = messages[-1]["content"]
     text = last if isinstance(last, str) else str(last[-1].get("text", ""))
-    return "space" if messages[-1]["role"] == "assistant" and text != text.rstrip() else None
+    return bool(messages[-1]["role"] == "assistant" and text != text.rstrip())
 
 
-def _result_behind(content: object) -> str | None:
+def _result_behind(content: object) -> bool:
     kinds = [block["type"] for block in content] if isinstance(content, list) else []
-    return "first" if "tool_result" in kinds[kinds.count("tool_result") :] else None
+    return "tool_result" in kinds[kinds.count("tool_result") :]
 
 
 def _unthought(body: JSONObject) -> str | None:
@@ -178,16 +163,10 @@ def _unthought(body: JSONObject) -> str | None:
     return None if "thinking" in kind else kind
 
 
-def _tools_missing(body: JSONObject) -> str | None:
-    kinds = ("tool_use", "tool_result")
-    used = any(_of_kind(message, kind) for message in body["messages"] for kind in kinds)
-    return "tools" if used and not body.get("tools") else None
-
-
-def _unknown_choice(body: JSONObject) -> str | None:
+def _unknown_choice(body: JSONObject) -> bool:
     choice = body.get("tool_choice") or {}
     is_known = choice.get("name") in [tool["name"] for tool in body.get("tools") or ()]
-    return str(choice["name"]) if choice.get("type") == "tool" and not is_known else None
+    return bool(choice.get("type") == "tool" and not is_known)
 
 
 RULES = rules_of(
@@ -196,17 +175,13 @@ RULES = rules_of(
         "too_long": _too_long,
         "image": lambda source: image_fault(source["media_type"], source["data"]),
         "signature": lambda block: (
-            None
-            if is_untouched(str(block.get("signature") or ""), str(block.get("thinking")))
-            else "signature"
+            not is_untouched(str(block.get("signature") or ""), str(block.get("thinking")))
         ),
-        "first_role": lambda them: None if them[0]["role"] == "user" else them[0]["role"],
         "trailing_space": _trailing_space,
         "unanswered": lambda messages: unanswered(_exchanges(messages)),
         "unasked": lambda messages: unasked(_exchanges(messages)),
         "result_behind": _result_behind,
         "unthought": _unthought,
-        "tools_missing": _tools_missing,
         "unknown_choice": _unknown_choice,
         "recursive": recursive,
         "invalid": invalid,
@@ -226,7 +201,9 @@ ANTHROPIC = Wire(
     refusal=refusal,
     read=_read,
     write=_write,
-    error=_error,
-    streams=lambda body, _: bool(body.get("stream")),
+    error=lambda status, message: {
+        "type": "error",
+        "error": {"type": _ERROR_TYPE.get(status, "api_error"), "message": message},
+    },
     events=anthropic_events,
 )

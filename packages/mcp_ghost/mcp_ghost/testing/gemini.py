@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from mcp_ghost.results import JSONObject
@@ -18,7 +18,7 @@ from mcp_ghost.testing.rules import (
     signature,
 )
 from mcp_ghost.testing.streams import gemini_events
-from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, call_of
+from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, call_of, text_of
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/(?:models/)?(?P<model>.+):(?:g|streamG)enerateContent")
 _FINISH_REASON = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
@@ -34,12 +34,33 @@ _CHOICE = {"AUTO": "auto", "NONE": "none", "ANY": "required"}
 
 
 def _read(body: JSONObject, headers: Headers) -> JSONObject:
-    system = "\n".join(part["text"] for part in body.get("systemInstruction", {}).get("parts", ()))
+    system = text_of(body.get("systemInstruction", {}).get("parts", []))
     messages: list[JSONObject] = [{"role": "system", "content": system}] if system else []
     called: list[JSONObject] = []
     for content in body["contents"]:
-        messages += _read_content(content, called)
-        called = messages[-1].get("tool_calls") or []
+        parts = content["parts"]
+        for response in _of(content, "functionResponse"):
+            key = "id" if "id" in response else "name"
+            call = next(
+                it for it in called if response[key] == {**it["function"], "id": it["id"]}[key]
+            )
+            called.remove(call)
+            given = response["response"]
+            said = next((given[key] for key in ("output", "error") if key in given), given)
+            text = said if isinstance(said, str) else json.dumps(said)
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+        called = [
+            call_of(it.get("id") or f"call_{index}", it["name"], json.dumps(it.get("args") or {}))
+            for index, part in enumerate(parts)
+            if (it := part.get("functionCall"))
+        ]
+        text = text_of([part for part in parts if not part.get("thought")])
+        if called:
+            said = {"content": text or None, "tool_calls": [*called]}
+            messages.append({"role": "assistant", **said})
+        elif text:
+            role = "assistant" if content.get("role") == "model" else "user"
+            messages.append({"role": role, "content": text})
     chat: JSONObject = {"model": _model(headers), "messages": messages}
     if "tools" in body:
         declared = [each for tool in body["tools"] for each in tool["functionDeclarations"]]
@@ -53,83 +74,40 @@ def _read(body: JSONObject, headers: Headers) -> JSONObject:
 
 
 def _write(completion: JSONObject) -> JSONObject:
-    choice = completion["choices"][0]
-    parts = list(_parts(choice["message"], signed=wants_signatures(completion["model"])))
+    choice, usage = completion["choices"][0], completion["usage"]
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
+    thoughts = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens", 0)
+    message, parts = choice["message"], list[JSONObject]()
+    if thinking := message.get("reasoning"):
+        parts.append({"text": thinking, "thought": True})
+    if text := message.get("content"):
+        parts.append({"text": text})
+    # From version 3 on, calls have ids and the first of them a signature.
+    is_signed = wants_signatures(completion["model"])
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        named = {"name": call["function"]["name"], "args": arguments_of(call)}
+        parts.append({"functionCall": {"id": call["id"], **named} if is_signed else named})
+        if is_signed and index == 0:
+            parts[-1]["thoughtSignature"] = signature(call_text(named))
     reason = _FINISH_REASON.get(choice["finish_reason"], "STOP")
     content = {"role": "model", "parts": parts}
     return {
         "candidates": [{"index": 0, "content": content, "finishReason": reason}],
-        "usageMetadata": _usage(completion["usage"]),
+        "usageMetadata": {
+            "promptTokenCount": usage["prompt_tokens"],
+            "cachedContentTokenCount": cached,
+            "candidatesTokenCount": usage["completion_tokens"] - thoughts,
+            "thoughtsTokenCount": thoughts,
+            "totalTokenCount": usage["prompt_tokens"] + usage["completion_tokens"],
+        },
         "modelVersion": completion["model"],
         "responseId": completion["id"],
     }
 
 
-def _error(status: int, message: str) -> JSONObject:
-    named = _STATUS.get(status, "INTERNAL")
-    return {"error": {"code": status, "message": message, "status": named}}
-
-
 def _model(headers: Headers) -> str:
     match = _PATH.fullmatch(urlsplit(headers[":path"]).path)
     return unquote(match["model"]) if match else ""
-
-
-def _read_content(content: JSONObject, called: list[JSONObject]) -> list[JSONObject]:
-    """One content as messages; ``called`` are the calls of the one before."""
-    messages: list[JSONObject] = []
-    parts, open_ = content["parts"], list(called)
-    for response in (part["functionResponse"] for part in parts if "functionResponse" in part):
-        call = next(c for c in open_ if _answers(response, c))
-        open_.remove(call)
-        given = response["response"]
-        said = next((given[key] for key in ("output", "error") if key in given), given)
-        text = said if isinstance(said, str) else json.dumps(said)
-        messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
-    calls = [
-        call_of(call.get("id") or f"call_{index}", call["name"], json.dumps(call.get("args") or {}))
-        for index, part in enumerate(parts)
-        if (call := part.get("functionCall"))
-    ]
-    text = "\n".join(part["text"] for part in parts if part.get("text") and not part.get("thought"))
-    if calls:
-        messages.append({"role": "assistant", "content": text or None, "tool_calls": calls})
-    elif text:
-        role = "assistant" if content.get("role") == "model" else "user"
-        messages.append({"role": role, "content": text})
-    return messages
-
-
-def _answers(response: JSONObject, call: JSONObject) -> bool:
-    if "id" in response:
-        return bool(response["id"] == call["id"])
-    return bool(response["name"] == call["function"]["name"])
-
-
-def _parts(message: JSONObject, *, signed: bool) -> Iterable[JSONObject]:
-    """From version 3 on, calls have ids and the first of them a signature."""
-    if thinking := message.get("reasoning"):
-        yield {"text": thinking, "thought": True}
-    if text := message.get("content"):
-        yield {"text": text}
-    for index, call in enumerate(message.get("tool_calls") or ()):
-        named: JSONObject = {"name": call["function"]["name"], "args": arguments_of(call)}
-        part: JSONObject = {"functionCall": {"id": call["id"], **named} if signed else named}
-        if signed and index == 0:
-            part["thoughtSignature"] = signature(call_text(named))
-        yield part
-
-
-def _usage(usage: JSONObject) -> JSONObject:
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
-    thoughts = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens", 0)
-    return {
-        "promptTokenCount": usage["prompt_tokens"],
-        "cachedContentTokenCount": cached,
-        "candidatesTokenCount": usage["completion_tokens"] - thoughts,
-        "thoughtsTokenCount": thoughts,
-        "totalTokenCount": usage["prompt_tokens"] + usage["completion_tokens"],
-    }
 
 
 # --- what is refused
@@ -192,17 +170,6 @@ def _corrupted(part: JSONObject) -> bool:
     return given not in _WITHOUT_CHECK and not is_untouched(given, call_text(part["functionCall"]))
 
 
-def _multimodal(body: JSONObject) -> str | None:
-    responses = (it for content in body["contents"] for it in _of(content, "functionResponse"))
-    has_parts = any("parts" in response for response in responses)
-    return "parts" if has_parts and not wants_signatures(str(body.get("model"))) else None
-
-
-def _undefined(schema: JSONObject) -> str:
-    missing = set(schema.get("required") or ()) - set(schema.get("properties") or {})
-    return ", ".join(sorted(missing))
-
-
 def _undeclared(body: JSONObject) -> str:
     config = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
     allowed = set(config.get("allowedFunctionNames") or ())
@@ -217,12 +184,11 @@ RULES = rules_of(
         "image": lambda inline: image_fault(inline.get("mimeType"), inline.get("data")),
         "same_roles": lambda contents: repeated(it.get("role", "user") for it in contents),
         "turns": _turns,
-        "unsigned": lambda body: (
-            None if all(it.get("thoughtSignature") for it in _signed(body)) else "unsigned"
+        "unsigned": lambda body: not all(it.get("thoughtSignature") for it in _signed(body)),
+        "corrupted": lambda body: any(map(_corrupted, _signed(body))),
+        "undefined": lambda schema: ", ".join(
+            sorted({*(schema.get("required") or ())} - {*(schema.get("properties") or {})})
         ),
-        "corrupted": lambda body: "corrupted" if any(map(_corrupted, _signed(body))) else None,
-        "multimodal": _multimodal,
-        "undefined": _undefined,
         "undeclared": _undeclared,
         "recursive": recursive,
     },
@@ -244,7 +210,9 @@ GEMINI = Wire(
     refusal=lambda body, headers: refusal(body, _model(headers), headers),
     read=_read,
     write=_write,
-    error=_error,
+    error=lambda status, message: {
+        "error": {"code": status, "message": message, "status": _STATUS.get(status, "INTERNAL")}
+    },
     streams=lambda _, headers: ":streamGenerateContent" in headers[":path"],
     events=gemini_events,
 )

@@ -19,7 +19,7 @@ from mcp_ghost.testing.rules import (
     unasked,
 )
 from mcp_ghost.testing.streams import responses_events
-from mcp_ghost.testing.wires import Headers, Wire, call_of, openai_error
+from mcp_ghost.testing.wires import Headers, Wire, call_of, openai_error, text_of
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -61,31 +61,21 @@ def _is_of_a_reply(item: JSONObject) -> bool:
 def _read_items(items: list[JSONObject]) -> JSONObject:
     first = items[0]
     if first.get("type") == "function_call_output":
-        said = _text(first["output"])
+        said = text_of(first["output"])
         return {"role": "tool", "tool_call_id": first["call_id"], "content": said}
     if first.get("role", "assistant") != "assistant":
-        return {"role": first["role"], "content": _content(first["content"])}
-    text = "\n\n".join(_text(item["content"]) for item in items if "role" in item)
+        content = first["content"]
+        parts = [
+            {"type": "image_url", "image_url": {"url": part.get("image_url")}}
+            if part["type"] == "input_image"
+            else {"type": "text", "text": part["text"]}
+            for part in (() if isinstance(content, str) else content)
+        ]
+        return {"role": first["role"], "content": parts or content}
+    text = "\n\n".join(text_of(item["content"]) for item in items if "role" in item)
     made = (item for item in items if item.get("type") == "function_call")
     calls = [call_of(item["call_id"], item["name"], item["arguments"]) for item in made]
     return {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
-
-
-def _text(content: str | list[JSONObject]) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(it.get("text") or it.get("refusal") or "" for it in content)
-
-
-def _content(content: str | list[JSONObject]) -> str | list[JSONObject]:
-    if isinstance(content, str):
-        return content
-    return [
-        {"type": "image_url", "image_url": {"url": part.get("image_url")}}
-        if part["type"] == "input_image"
-        else {"type": "text", "text": part["text"]}
-        for part in content
-    ]
 
 
 def _write(completion: JSONObject) -> JSONObject:
@@ -194,7 +184,6 @@ def responses_wire(dialect: ServerDialect) -> Wire:
         read=_read,
         write=_write,
         error=openai_error,
-        streams=lambda body, _: bool(body.get("stream")),
         events=responses_events,
         base_path="/v1",
     )

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple, TypeAlias
 from mcp_ghost.results import JSONObject
 
 Place: TypeAlias = tuple[str | int, ...]
-Check: TypeAlias = Callable[[Any], str | None]
-"""What is wrong with a value; None or "" if it is accepted."""
+Check: TypeAlias = Callable[[Any], object]
+"""What is wrong with a value, or whether anything is."""
 CallIds: TypeAlias = tuple[list[str], list[str]]
 """The ids of the calls of one message, and of the answers right behind it."""
 

@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -123,8 +123,7 @@ class ModelServer:
     def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:
         wire = self._wire_of(request.headers)
         if isinstance(reply.body, dict) and "choices" in reply.body:
-            completion = _completed(reply.body, request, self._prefix)
-            body = wire.write(completion)
+            body = wire.write(_completed(reply.body, request, self._prefix))
             if not wire.streams(request.body, request.headers):
                 return replace(reply, body=body)
             return replace(reply, pieces=tuple(wire.events(body, request.body)))
@@ -212,26 +211,20 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.drop:
             self.close_connection = True
             return
-        if reply.pieces is not None:
-            self._send_pieces(reply, reply.pieces)
-            return
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        if reply.pieces is not None:
+            headers = {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
         self.send_response(reply.status)
         for name, value in {**headers, **reply.headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
-        if int(reply.headers.get("Content-Length", len(body))) != len(body):
-            self.close_connection = True
-
-    def _send_pieces(self, reply: Reply, pieces: Sequence[bytes]) -> None:
-        self.send_response(reply.status)
-        headers = {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
-        for name, value in {**headers, **reply.headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        for piece in pieces[: reply.cut_after]:
+        if reply.pieces is None:
+            self.wfile.write(body)
+            if int(reply.headers.get("Content-Length", len(body))) != len(body):
+                self.close_connection = True
+            return
+        for piece in reply.pieces[: reply.cut_after]:
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.wfile.flush()
             if reply.pace:

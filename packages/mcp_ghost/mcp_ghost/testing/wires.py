@@ -30,10 +30,10 @@ class Wire:
     """A completion of OpenAI's in the shape of this provider."""
     error: Callable[[int, str], JSONObject]
     """The body of a failure with that status and message."""
-    streams: Callable[[JSONObject, Headers], bool]
-    """Whether a request asks for a reply that comes piece by piece."""
     events: Callable[[JSONObject, JSONObject], Iterator[bytes]]
-    """A reply in the shape of this provider, and the request, as such pieces."""
+    """A reply in the shape of this provider, and the request, piece by piece."""
+    streams: Callable[[JSONObject, Headers], bool] = lambda body, _: bool(body.get("stream"))
+    """Whether a request asks for a reply in such pieces."""
     base_path: str = ""
     """What a base URL ends in."""
 
@@ -46,7 +46,6 @@ def openai_wire(dialect: ServerDialect) -> Wire:
         read=lambda body, _: body,
         write=lambda completion: completion,
         error=openai_error,
-        streams=lambda body, _: bool(body.get("stream")),
         events=openai_events,
         base_path="/v1",
     )
@@ -65,6 +64,14 @@ def arguments_of(call: JSONObject) -> object:
     """The arguments of a call; a script that wants broken ones gets them."""
     arguments = call["function"]["arguments"]
     return parsed(arguments, arguments)
+
+
+def text_of(parts: str | list[JSONObject]) -> str:
+    """What a message says, with a line for each part that has a text."""
+    if isinstance(parts, str):
+        return parts
+    said = (part.get("text") or part.get("refusal") for part in parts)
+    return "\n".join(text for text in said if text)
 
 
 def asked_form(schema: JSONObject | None) -> JSONObject:

@@ -20,7 +20,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from mcp_ghost.results import result_from_mcp
 from mcp_ghost.servers.protocol.events import readable_events
 from mcp_ghost.servers.protocol.lenient import BARE, TOO_DEEP, readable
-from mcp_ghost.servers.protocol.reading import MOST_LEVELS, mended, read, shallow
+from mcp_ghost.servers.protocol.reading import MOST_LEVELS, mended, shallow, taken
 from mcp_ghost.servers.protocol.wire import Wire
 
 TEXTS = [
@@ -58,7 +58,7 @@ async def pieces(*given: bytes) -> AsyncIterator[bytes]:
 @pytest.mark.parametrize(("written", "text"), TEXTS)
 async def test_half_a_surrogate_becomes_a_sign_of_its_own(written: bytes, text: str) -> None:
     line = b'{"jsonrpc": "2.0", "id": 1, "result": {"t": "%b"}}' % written
-    message = read(line).message
+    message = taken(line)[0].message
     assert isinstance(message, JSONRPCResponse)
     assert message.result == {"t": text}
     sent = pieces(b"id: 7\ndata: %b\n\n" % line)
@@ -69,7 +69,7 @@ async def test_half_a_surrogate_becomes_a_sign_of_its_own(written: bytes, text: 
 
 async def test_a_byte_order_mark_is_no_part_of_a_message() -> None:
     line = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
-    assert read(b"\xef\xbb\xbf" + line) == read(line)
+    assert taken(b"\xef\xbb\xbf" + line)[0] == taken(line)[0]
     sent = pieces(b"\xef\xbb\xbfdata: %b\n\n" % line)
     assert [it async for it in readable_events(sent, 1000, is_answer=True)] == [
         b"data: %b\n\n" % line
@@ -81,7 +81,7 @@ def test_an_error_that_is_not_quite_one_keeps_its_words(
     error: object, code: int, words: str
 ) -> None:
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode()
-    message = read(line).message
+    message = taken(line)[0].message
     assert isinstance(message, JSONRPCError)
     assert (message.id, message.error.code, message.error.message) == (1, code, words)
 
@@ -122,7 +122,7 @@ RESULT = b'"result": {"content": []}'
     ],
 )
 async def test_an_answer_that_is_not_quite_one_is_read(line: bytes) -> None:
-    message = read(line).message
+    message = taken(line)[0].message
     assert isinstance(message, JSONRPCResponse)
     assert (type(message.id), message.id) == (int, 7)
     sent = pieces(b"data: %b\n" % line)  # also where the stream ends without a blank line
@@ -154,7 +154,7 @@ async def test_an_event_that_was_cut_off_is_left_to_be_asked_for_again() -> None
 
 
 def test_an_error_for_nobody_is_for_the_only_one_who_waits() -> None:
-    error = read(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "x"}}')
+    error = taken(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "x"}}')[0]
     wire = Wire(lambda: True)
     for waiting in (1, 2):
         wire.sent(JSONRPCRequest(jsonrpc="2.0", id=waiting, method="tools/call"))
@@ -168,7 +168,7 @@ def test_an_error_for_nobody_is_for_the_only_one_who_waits() -> None:
 
 
 def test_an_error_about_a_notification_is_nobodys() -> None:
-    error = read(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "x"}}')
+    error = taken(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "x"}}')[0]
     wire = Wire(lambda: True)
     wire.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list"))
     assert wire.received(error) is error

@@ -134,7 +134,6 @@ async def test_what_arrives_when_receiving_is_cancelled_is_received_next(rounds:
         async with asyncio.timeout(PATIENCE):
             received = [await wire.unless_it_ends(messages.get)]
     assert received == ["a message"]
-    wire.stop_receiving()
     await wire.aclose()
 
 

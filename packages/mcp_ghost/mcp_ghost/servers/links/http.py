@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -28,39 +29,32 @@ from mcp_ghost.servers.protocol.revision import HANDSHAKE, OLDER, Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
-    from mcp_ghost.config import OAuth, ServerConfig
+    from mcp_ghost.config import ServerConfig
     from mcp_ghost.servers.oauth.browser import Send
-    from mcp_ghost.servers.oauth.sign_in import SignIn
     from mcp_ghost.servers.protocol.wire import Streams
 
 _CONNECT_SECONDS = 5.0
 
-for _name in ("mcp.client.streamable_http", "mcp.client.sse"):
+for _name in ("mcp.client.streamable_http", "mcp.client.sse", "mcp.client.auth"):
     if (_sdk_logger := logging.getLogger(_name)).level == logging.NOTSET:
-        # Faults reach callers as errors; the SDK's tracebacks of them would only alarm.
+        # Faults reach callers as errors; the SDK's tracebacks of them would only alarm, and may
+        # quote what servers answered.
         _sdk_logger.setLevel(logging.CRITICAL)
 
 
+@dataclass
 class HttpLink:
     """Connects to the URL of the server ``name``."""
 
-    def __init__(
-        self,
-        name: str,
-        config: ServerConfig,
-        redactor: Redactor,
-        authorize: Send,
-        *,
-        is_older: bool,
-    ) -> None:
-        """``authorize`` sends the user to the page of a sign-in; ``is_older``: it speaks SSE."""
-        self._name = name
-        self._config = config
-        self._redactor = redactor
-        self._authorize = authorize
-        self._is_older = is_older
-        self._wire: HttpTransport | None = None
-        self._is_open = False
+    name: str
+    config: ServerConfig
+    redactor: Redactor
+    authorize: Send
+    """Sends the user to the page of a sign-in."""
+    is_older: bool
+    """Whether it speaks SSE."""
+    _wire: HttpTransport | None = None
+    _is_open: bool = False
 
     @property
     def is_connected(self) -> bool:
@@ -81,7 +75,7 @@ class HttpLink:
         """
         if self._wire is not None and (self._wire.fault or "").startswith(LOST):
             return HANDSHAKE
-        may_be = self._config.type is None and self._wire is not None and self._wire.may_be_older
+        may_be = self.config.type is None and self._wire is not None and self._wire.may_be_older
         return OLDER if may_be else None
 
     @property
@@ -92,13 +86,22 @@ class HttpLink:
     @asynccontextmanager
     async def connect(self, ready: asyncio.Future[None]) -> AsyncIterator[Streams]:
         """Streams for as long as the context; the session on the server is ended with it."""
-        config = self._config.resolved(server=self._name)
-        _check(self._name, config)
-        is_older = self._is_older
-        wire = HttpTransport(self._config.url or "", config, self._redactor, one_stream=is_older)
+        config = self.config.resolved(server=self.name)
+        _check(self.name, config)
+        is_older = self.is_older
+        wire = HttpTransport(self.config.url or "", config, self.redactor, one_stream=is_older)
         self._wire = wire
         if config.auth is not None:
-            wire.sign_in = await self._sign_in(config.auth, config.url or "", wire)
+            await import_with_sdk("mcp_ghost.servers.oauth.provider")  # which few need
+            from mcp_ghost.servers.oauth.provider import provider_for
+            from mcp_ghost.servers.oauth.sign_in import SignIn
+
+            bare = httpx2.URL(config.url or "").copy_with(userinfo=b"", query=None, fragment=None)
+            check_page = wire.issuers.check_page
+            provided = provider_for(
+                str(bare), wire.address, config.auth, self.authorize, check_page
+            )
+            wire.sign_in = SignIn(*provided, config.auth.scopes)
         client = httpx2.AsyncClient(
             transport=wire,
             auth=wire.sign_in,
@@ -124,22 +127,6 @@ class HttpLink:
                 yield receive, outgoing.send
         finally:
             self._is_open = False
-            wire.stop_receiving()
-
-    async def _sign_in(self, auth: OAuth, url: str, wire: HttpTransport) -> SignIn:
-        """Imports what only those need who sign in."""
-        await import_with_sdk("mcp_ghost.servers.oauth.provider")
-        from mcp_ghost.servers.oauth.provider import provider_for
-        from mcp_ghost.servers.oauth.sign_in import SignIn
-
-        bare = httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None)
-        provided = provider_for(
-            str(bare), wire.address, auth, self._authorize, wire.issuers.check_page
-        )
-        return SignIn(*provided, auth.scopes)
-
-    def kill(self) -> None:
-        """There is no process."""
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
@@ -147,39 +134,33 @@ class HttpLink:
         details = (wire and wire.fault) or str(cause) or type(cause).__name__
         if isinstance(cause, TimeoutError):
             details = f"it did not answer within {seconds:g} s"
-        said = f"Failed to connect to MCP server '{self._name}': {details}"
+        said = f"Failed to connect to MCP server '{self.name}': {details}"
         if wire is None:
-            return self._redactor.words(said)
+            return self.redactor.words(said)
         return f"{wire.redact(said)}\nURL: {wire.address}\nCheck that {wire.hint(cause)}"
 
     async def death_message(self) -> str:
         """What to tell callers once the server is gone."""
         fault = self._wire.fault if self._wire is not None else None
-        return f"MCP server '{self._name}' is gone: {fault or 'the connection was closed'}."
+        return f"MCP server '{self.name}' is gone: {fault or 'the connection was closed'}."
 
 
 def _shown(item: SessionMessage | Exception, secrets: set[str]) -> SessionMessage | Exception:
     """``item`` without ``secrets``, and without the SDK's long account of an unreadable reply."""
     if not isinstance(item, SessionMessage):
         return item
-    item = _without(item, secrets)
+    said = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+    written = [json.dumps(secret)[1:-1] for secret in secrets]
+    if any(secret in said for secret in written):
+        for secret in written:
+            said = said.replace(secret, MASK)
+        message = jsonrpc_message_adapter.validate_json(said, by_name=False)
+        item = SessionMessage(message, item.metadata)
     if isinstance(item.message, JSONRPCError):
         error = item.message.error
         if error.code == PARSE_ERROR and error.message.startswith("Failed to parse "):
             error.message = malformed(error.message)
     return item
-
-
-def _without(item: SessionMessage, secrets: set[str]) -> SessionMessage:
-    """``item``, should the server repeat what it was sent to prove who asks."""
-    said = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-    written = [json.dumps(secret)[1:-1] for secret in secrets]
-    if not any(secret in said for secret in written):
-        return item
-    for secret in written:
-        said = said.replace(secret, MASK)
-    message = jsonrpc_message_adapter.validate_json(said, by_name=False)
-    return SessionMessage(message, item.metadata)
 
 
 def _check(name: str, config: ServerConfig) -> None:

@@ -111,10 +111,13 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         ``one_stream``: as in the older SSE transport, all answers come in the stream of one GET.
         """
         url = config.url or ""
-        self.address = _address(written, url)
+        # Variables in the path may hold secrets, so it is as written.
+        shown, real = urlsplit(written), urlsplit(url)
+        path = shown.path if shown.scheme else ""
+        self.address = f"{real.scheme}://{real.netloc.rpartition('@')[2]}{path}"
         self.fault: str | None = None
         """What ended the connection."""
-        self._ended = asyncio.Event()
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._receiving: asyncio.Future[SessionMessage | Exception] | None = None
         """The next message of the only stream, when it comes."""
         self._unmade: list[SessionMessage] = []
@@ -166,8 +169,18 @@ class HttpTransport(httpx2.AsyncBaseTransport):
                 await response.aclose()
                 await asyncio.sleep(self._pauses.pop(0))
                 response = await self._network.handle_async_request(self._real(request))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            # No connection came about: https://www.python-httpx.org/exceptions/
+            why = unfound(error, str(request.url)) or _words(error)
+            fault = f"no server can be reached at {self.address} ({why})"
+            if self.one_stream:
+                self._end_unmade(request, fault)
+            self.end(fault)
+            return _not_made(503, self.fault or "")
         except httpx2.TransportError as error:
-            return self._broken(request, error)
+            if request.method == "POST":
+                self.broke(error)
+            return _error_response(503, INTERNAL_ERROR, self.fault or "")
         self.issuers.note_peer(response)
         if request.method == "GET" and response.is_success and _RESUMES in request.headers:
             self.fault = None  # the answer that was cut off goes on
@@ -232,23 +245,14 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             # Else asyncio would report what nobody came for any more.
             self._receiving.add_done_callback(lambda it: it.cancelled() or it.exception())
         received = self._receiving
-        ended = asyncio.ensure_future(self._ended.wait())
-        try:
-            waiting: list[asyncio.Future[Any]] = [received, ended]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            ended.cancel()
-        if not received.done():
-            if self._unmade:
-                return self._unmade.pop(0)
-            raise anyio.EndOfStream
-        self._receiving = None
-        return received.result()
-
-    def stop_receiving(self) -> None:
-        """Nobody calls ``unless_it_ends`` any longer."""
-        if self._receiving is not None:
-            self._receiving.cancel()
+        waiting: list[asyncio.Future[Any]] = [received, self._ended]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if received.done():
+            self._receiving = None
+            return received.result()
+        if self._unmade:
+            return self._unmade.pop(0)
+        raise anyio.EndOfStream
 
     async def aclose(self) -> None:
         """Close all connections.
@@ -257,6 +261,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         stream was closed only when it writes, and then for the second time. So it is asked twice
         for an answer that nobody reads.
         """
+        if self._receiving is not None:
+            self._receiving.cancel()
         bounds = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE_SECONDS)
         for url in [] if self._endpoint is None or self.fault else [self._endpoint] * 2:
             ping = httpx2.Request("POST", url, json=_PING, extensions={"timeout": bounds})
@@ -313,7 +319,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     def end(self, fault: str) -> None:
         """Note what ended the connection, unless something did before."""
         self.fault = self.fault or self.redact(fault)
-        self._ended.set()
+        if not self._ended.done():
+            self._ended.set_result(None)
 
     def loses(self, request: httpx2.Request, said: str) -> bool:
         """Whether what a server ``said`` to a request in a session ends that, which is noted."""
@@ -342,19 +349,6 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             stream=request.stream,
             extensions=extensions,
         )
-
-    def _broken(self, request: httpx2.Request, exc: httpx2.TransportError) -> httpx2.Response:
-        # The errors of a connection that did not come about: https://www.python-httpx.org/exceptions/
-        if isinstance(exc, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-            why = unfound(exc, str(request.url)) or _words(exc)
-            fault = f"no server can be reached at {self.address} ({why})"
-            if self.one_stream:
-                self._end_unmade(request, fault)
-            self.end(fault)
-            return _not_made(503, self.fault or "")
-        if request.method == "POST":
-            self.broke(exc)
-        return _error_response(503, INTERNAL_ERROR, self.fault or "")
 
     async def _whole(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """``response`` with its body, if that arrives and can be read."""
@@ -454,13 +448,6 @@ class _Events(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-
-def _address(written: str, url: str) -> str:
-    """Host and path without secrets; variables in the path may hold some, so it is as written."""
-    parts, real = urlsplit(written), urlsplit(url)
-    host = real.netloc.rpartition("@")[2]
-    return f"{real.scheme}://{host}{parts.path if parts.scheme else ''}"
 
 
 async def _without_body(response: httpx2.Response) -> httpx2.Response:

@@ -4,50 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_ghost.servers.links.stdio import StdioLink
-from mcp_ghost.servers.protocol.revision import Revision
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
     from mcp_ghost.config import ServerConfig
     from mcp_ghost.redact import Redactor
+    from mcp_ghost.servers.links.http import HttpLink
     from mcp_ghost.servers.oauth.browser import Send
-    from mcp_ghost.servers.protocol.wire import Streams
 
 
-class Link(Protocol):
-    """The way to a server."""
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether more answers can come."""
-
-    @property
-    def has_read(self) -> bool:
-        """Whether the server took all that was sent, as far as is known."""
-
-    @property
-    def fallback(self) -> Revision | None:
-        """What else the server may speak, after a start that failed."""
-
-    @property
-    def wants_credentials(self) -> bool:
-        """Whether it refused somebody whom it does not know."""
-
-    def connect(self, ready: asyncio.Future[None]) -> AbstractAsyncContextManager[Streams | None]:
-        """The SDK's two streams, if there are any; ``ready`` is done once the server answered."""
-
-    def kill(self) -> None:
-        """Kill the server's processes, where they are ours."""
-
-    async def startup_message(self, seconds: float, cause: BaseException) -> str:
-        """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
-
-    async def death_message(self) -> str:
-        """What to tell callers once the server is gone."""
+Link: TypeAlias = "StdioLink | InProcessLink | HttpLink"
+"""The way to a server; each kind has the same names."""
 
 
 async def make_link(
@@ -69,7 +40,7 @@ async def make_link(
     await import_with_sdk("mcp_ghost.servers.links.http")
     from mcp_ghost.servers.links.http import HttpLink
 
-    return HttpLink(name, config, redactor, authorize, is_older=is_older)
+    return HttpLink(name, config, redactor, authorize, is_older)
 
 
 class InProcessLink:
@@ -93,9 +64,6 @@ class InProcessLink:
             yield
         finally:
             self.is_connected = False
-
-    def kill(self) -> None:
-        """There is no process."""
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """Say what ended the start."""

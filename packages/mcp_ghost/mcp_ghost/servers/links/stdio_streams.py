@@ -18,8 +18,8 @@ from mcp_ghost.servers.protocol.reading import (
     EDGE,
     MOST_SKIPPED,
     UnreadableError,
-    read,
     refusal,
+    taken,
     too_long,
 )
 
@@ -69,10 +69,7 @@ class Incoming:
             await anyio.lowlevel.checkpoint()
 
     async def _line(self) -> bytes:
-        """The next line, or a message as long as the head before it says.
-
-        If cancelled, it loses nothing.
-        """
+        """The next line, or a message as long as its head says; if cancelled, it loses nothing."""
         while True:
             if self._framed and not self._is_in_head:
                 message = await self._process.stdout.readexactly(self._framed)
@@ -88,18 +85,14 @@ class Incoming:
                 return line
 
     def _read(self, line: bytes) -> SessionMessage:
-        """The message on ``line``, or the one over several lines that its lone bracket ends.
-
-        Raises:
-            UnreadableError: There is none.
-        """
+        """The message on ``line``, or the one over several lines that its lone bracket ends."""
         try:
-            message = read(line)
+            message = taken(line)[0]
         except UnreadableError:
             bracket = line.rstrip()
             if self._begun and bracket in (b"}", b"]"):
                 whole, self._begun = bytes(self._begun + line), bytearray()
-                return read(whole)
+                return taken(whole)[0]
             if self._begun or bracket in (b"{", b"["):
                 self._begun += line
             if len(self._begun) > self._most_bytes:

@@ -56,8 +56,7 @@ async def in_browser(url: str, parties: str) -> str:
                 line = await reader.readline()
                 connected.remove(writer)  # or it was closed
                 _, target, _ = line.decode("ascii").split(" ")
-                words = _received(urljoin(back, target), parts.path, query, returned)
-                writer.write(_response(words))
+                writer.write(_response(urljoin(back, target), parts.path, query, returned))
                 await writer.drain()
         writer.close()
 
@@ -69,7 +68,9 @@ async def in_browser(url: str, parties: str) -> str:
         raise MCPError(f"Nothing can listen at {back}: {error.strerror}.") from error
     async with server:
         print(f"{parties}\nSign in at {harmless(url)}", file=sys.stderr, flush=True)
-        if _has_browser():
+        # Of those without a window, some would take over the terminal.
+        windows = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+        if windows or sys.platform in ("darwin", "win32"):
             # Some browsers return only when they are closed.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
         try:
@@ -105,28 +106,20 @@ def address_to_return_to(before: str | None = None) -> str:
         return f"http://127.0.0.1:{free.getsockname()[1]}/callback"
 
 
-def _received(
+def _response(
     address: str, path: str, asked: dict[str, list[str]], returned: asyncio.Future[str]
-) -> str | None:
-    """What to say to whoever came to ``address``; None if nobody was expected there."""
+) -> bytes:
+    """What to send to whoever came to ``address``, which is noted if it was waited for."""
     parts = urlsplit(address)
     query = parse_qs(parts.query)
+    status, words = "200 OK", "You are signed in."
     if parts.path != path or query.get("state") != asked.get("state"):
-        return None
-    if not returned.done():
-        returned.set_result(address)
-    return "You did not sign in." if "error" in query else "You are signed in."
-
-
-def _response(words: str | None) -> bytes:
-    status = "404 Not Found" if words is None else "200 OK"
-    body = _PAGE.format(words=words or "There is nothing here.").encode()
+        status, words = "404 Not Found", "There is nothing here."
+    else:
+        if not returned.done():
+            returned.set_result(address)
+        if "error" in query:
+            words = "You did not sign in."
+    body = _PAGE.format(words=words).encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Connection: close\r\n\r\n".encode() + body
-
-
-def _has_browser() -> bool:
-    """Whether one with a window can open: others would take over the terminal."""
-    if sys.platform in ("darwin", "win32"):
-        return True
-    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
 _CLIENT_NAME = "mcp_ghost"
 _NONE = "none"
-
-_sdk_logger = logging.getLogger("mcp.client.auth")
-if _sdk_logger.level == logging.NOTSET:
-    # Failures reach callers as errors; its tracebacks may quote what servers answered.
-    _sdk_logger.setLevel(logging.CRITICAL)
 
 
 def provider_for(
@@ -48,7 +43,17 @@ def provider_for(
     asked = [auth.client_id, sorted(auth.scopes), auth.grant_type]
     if auth.grant_type == "client_credentials":
         store = Store(url, shown, asked)
-        provider: OAuthClientProvider = _for_programs(url, auth, store)
+        with warnings.catch_warnings():
+            # Without an issuer: the first that was met, like all that is trusted on first use.
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
+            provider: OAuthClientProvider = ClientCredentialsOAuthProvider(
+                url,
+                store,
+                auth.client_id or "",
+                auth.client_secret or "",
+                scope=" ".join(auth.scopes) or None,
+                issuer=auth.issuer or store.kept.issuer,
+            )
     else:
         # The address of a document that describes the client (CIMD).
         parts = urlsplit(auth.client_id or "")
@@ -63,7 +68,7 @@ def provider_for(
                 issuer=auth.issuer,
             )
         store = Store(url, shown, asked, fixed)
-        person = _Person(url, authorize, check_page, has_secret=bool(fixed and fixed.client_secret))
+        person = _Person(url, authorize, check_page, bool(fixed and fixed.client_secret))
         provider = person.provider = OAuthClientProvider(
             url,
             OAuthClientMetadata.model_validate(
@@ -78,20 +83,6 @@ def provider_for(
     return provider, store
 
 
-def _for_programs(url: str, auth: OAuth, store: Store) -> OAuthClientProvider:
-    with warnings.catch_warnings():
-        # Without an issuer: the first that was met, like all that is trusted on first use.
-        warnings.simplefilter("ignore", MCPDeprecationWarning)
-        return ClientCredentialsOAuthProvider(
-            url,
-            store,
-            auth.client_id or "",
-            auth.client_secret or "",
-            scope=" ".join(auth.scopes) or None,
-            issuer=auth.issuer or store.kept.issuer,
-        )
-
-
 def _way_back(auth: OAuth, store: Store) -> str:
     """Where the browser is sent back to: as registered, as long as something can listen there."""
     if auth.redirect_uri:
@@ -104,52 +95,42 @@ def _way_back(auth: OAuth, store: Store) -> str:
     return back
 
 
+@dataclass
 class _Person:
     """The SDK's two callbacks around one of ours."""
 
-    provider: OAuthClientProvider
-
-    def __init__(
-        self,
-        server: str,
-        authorize: Send,
-        check_page: Callable[[str], Awaitable[None]],
-        *,
-        has_secret: bool,
-    ) -> None:
-        """``has_secret``: of the entry, so that nobody has said yet how it is sent."""
-        self._server = server
-        self._authorize = authorize
-        self._check_page = check_page
-        self._has_secret = has_secret
-        self._url = ""
+    server: str
+    authorize: Send
+    check_page: Callable[[str], Awaitable[None]]
+    has_secret: bool
+    """Whether the entry has one, so that nobody has said yet how it is sent."""
+    url: str = ""
+    provider: OAuthClientProvider = field(init=False)
 
     async def sent(self, url: str) -> None:
         """Note where to go."""
-        self._url = url
+        self.url = url
 
     async def came_back(self) -> AuthorizationCodeResult:
         """Go there, and read the address at the end."""
-        await self._check_page(self._url)
-        back = await self._authorize(self._url, self._parties())
+        await self.check_page(self.url)
+        context = self.provider.context
+        metadata = context.oauth_metadata
+        issues = str(metadata.token_endpoint) if metadata else context.auth_server_url or self.url
+        # In ASCII, so that no host looks like another.
+        parties = (self.server, self.url, issues)
+        server, page, token = (httpx2.URL(it).netloc.decode() for it in parties)
+        back = await self.authorize(
+            self.url,
+            f"The MCP server at {server} sends you to {page} to sign in; "
+            f"{token} then gives this program the token.",
+        )
         query = parse_qs(urlsplit(back).query)
         if "error" in query:
             raise OAuthFlowError(": ".join(query["error"] + query.get("error_description", [])))
-        context = self.provider.context
-        if self._has_secret and context.client_info is not None:
+        if self.has_secret and context.client_info is not None:
             context.client_info.token_endpoint_auth_method = secret_method(context.oauth_metadata)
         return AuthorizationCodeResult.model_validate(
             {name: query.get(name, [""])[0] or None for name in ("state", "iss")}
             | {"code": query.get("code", [""])[0]}
-        )
-
-    def _parties(self) -> str:
-        """Whom a person deals with, in ASCII, so that no host looks like another."""
-        context = self.provider.context
-        metadata = context.oauth_metadata
-        issues = str(metadata.token_endpoint) if metadata else context.auth_server_url or self._url
-        server, page, token = (httpx2.URL(it).netloc for it in (self._server, self._url, issues))
-        return (
-            f"The MCP server at {server.decode()} sends you to {page.decode()} to sign in; "
-            f"{token.decode()} then gives this program the token."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -55,61 +56,44 @@ class SignIn(httpx2.Auth):
         if token is not None:
             request.headers["Authorization"] = f"Bearer {token}"
             answer = yield request
-            if self._failure is not None or not _is_challenge(answer):
+            said = answer.headers.get(_CHALLENGE, "")
+            has_too_little = answer.status_code == 403 and "insufficient_scope" in said
+            if self._failure is not None or not (answer.status_code == 401 or has_too_little):
                 self.is_done = True
                 return
-        async with self._one_at_a_time:
-            if self._can_try(token):
-                if self._knows_better(token, answer):
-                    answer = None
-                flow = self._sign_in(request, answer)
-                try:
-                    outgoing = await anext(flow)
-                    while True:
-                        outgoing = await flow.asend((yield outgoing))
-                except StopAsyncIteration:
-                    self.is_done = True
-                    return
-                finally:
-                    await flow.aclose()
-            request.extensions = {**request.extensions, FAILED: self._failure}
-            yield request
-
-    async def _sign_in(
-        self, request: httpx2.Request, answer: httpx2.Response | None
-    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """The provider's requests; ``answer`` is that to ``request``, if it was sent already."""
         flow = self._provider.async_auth_flow(request)
-        try:
-            outgoing = await anext(flow)
-            while True:
-                if outgoing is not request:
-                    outgoing.extensions = {**outgoing.extensions, ELSEWHERE: True}
-                    response = yield outgoing
-                    self._fault = response.extensions.get(FAULT, self._fault)
-                else:
-                    response = (yield request) if answer is None else answer
-                    answer = None
-                    self._name_scopes(response)
-                outgoing = await flow.asend(response)
-        except StopAsyncIteration:
-            return
-        except Exception as error:  # noqa: BLE001 - of the SDK, or of a foreign 'authorize'
-            self._failure = self._explained(error)
+        async with self._one_at_a_time, aclosing(flow):
+            # Whoever was asked once is not asked again.
+            is_new = self._failure is None or (token is None and self._token is not None)
+            outgoing = None
+            try:
+                if is_new or self._provider.context.can_refresh_token():
+                    if self._knows_better(token, answer):
+                        answer = None
+                    outgoing = await anext(flow)
+                while outgoing is not None:
+                    if outgoing is not request:
+                        outgoing.extensions = {**outgoing.extensions, ELSEWHERE: True}
+                        response = yield outgoing
+                        self._fault = response.extensions.get(FAULT, self._fault)
+                    else:
+                        response = (yield request) if answer is None else answer
+                        answer = None
+                        self._name_scopes(response)
+                    outgoing = await flow.asend(response)
+            except StopAsyncIteration:
+                self.is_done = True
+                return
+            except Exception as error:  # noqa: BLE001 - of the SDK, or of a foreign 'authorize'
+                self._failure = self._explained(error)
             request.extensions = {**request.extensions, FAILED: self._failure}
             yield request
-        finally:
-            await flow.aclose()
+            self.is_done = True
 
     @property
     def _token(self) -> str | None:
         context = self._provider.context
         return context.current_tokens.access_token if context.is_token_valid() else None  # type: ignore[union-attr]  # valid: there
-
-    def _can_try(self, token: str | None) -> bool:
-        """Whether there is hope: whoever was asked once is not asked again."""
-        is_new = self._failure is None or (token is None and self._token is not None)
-        return is_new or self._provider.context.can_refresh_token()
 
     def _knows_better(self, token: str | None, answer: httpx2.Response | None) -> bool:
         """Whether ``token`` can be replaced without asking: by another task or process, or anew."""
@@ -135,17 +119,9 @@ class SignIn(httpx2.Auth):
         words = f"signing in failed: {error or type(error).__name__}"
         if self._fault and self._fault not in words:
             words += f" ({self._fault})"
+        advice = "'auth' has what the server wants, and that you are allowed to use it."
         if isinstance(error, OAuthRegistrationError):
-            return Failure(
-                words, "'auth' has the 'client_id' of a client that is registered there."
-            )
-        if isinstance(error, MCPError):
-            return Failure(words, "somebody is there to sign in, or has done so before.")
-        return Failure(
-            words, "'auth' has what the server wants, and that you are allowed to use it."
-        )
-
-
-def _is_challenge(answer: httpx2.Response) -> bool:
-    is_too_little = "insufficient_scope" in answer.headers.get(_CHALLENGE, "")
-    return answer.status_code == 401 or (answer.status_code == 403 and is_too_little)
+            advice = "'auth' has the 'client_id' of a client that is registered there."
+        elif isinstance(error, MCPError):
+            advice = "somebody is there to sign in, or has done so before."
+        return Failure(words, advice)

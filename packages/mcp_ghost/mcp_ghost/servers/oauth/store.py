@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -53,7 +52,7 @@ class Store(TokenStorage):
     ) -> None:
         """``fixed`` is the client of the entry, if it has one."""
         digest = hashlib.sha256(json.dumps([url, asked]).encode()).hexdigest()[:16]
-        self._path = folder() / f"{urlsplit(url).hostname}-{digest}.json"
+        self._path = data_folder() / "oauth" / f"{urlsplit(url).hostname}-{digest}.json"
         self._shown = shown
         self._fixed = fixed
         self._context: OAuthContext | None = None
@@ -128,8 +127,3 @@ def secret_method(metadata: OAuthMetadata | None) -> str:
     """How a client's secret is sent where nobody has agreed on it: in a header, if possible."""
     supported = metadata and metadata.token_endpoint_auth_methods_supported
     return _POST if supported and _BASIC not in supported and _POST in supported else _BASIC
-
-
-def folder() -> Path:
-    """Where they are kept."""
-    return data_folder() / "oauth"

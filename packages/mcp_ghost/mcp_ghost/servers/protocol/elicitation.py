@@ -107,12 +107,10 @@ def defaults(schema: dict[str, Any]) -> dict[str, Any]:
 
 def refusal(error: ProtocolError) -> str:
     """What to tell of an error; a page that the user should open first is named."""
-    data = error.error.data
+    said, data = str(error), error.error.data
     pages = data.get("elicitations") if isinstance(data, dict) else None
     if error.error.code != _NEEDS_A_PAGE or not isinstance(pages, list):
         more = as_text(data) if data and data != {NOT_MADE: True} else ""
-        return (
-            f"{error} ({cap(more, _MOST_DATA)})" if more and more not in str(error) else str(error)
-        )
+        return f"{said} ({cap(more, _MOST_DATA)})" if more and more not in said else said
     urls = [str(page["url"]) for page in pages if isinstance(page, dict) and "url" in page]
-    return f"{error} (the user has to open this page first: {', '.join(urls)})"
+    return f"{said} (the user has to open this page first: {', '.join(urls)})"

@@ -71,39 +71,32 @@ def as_sent(read: Tool | CallToolResult) -> dict[str, Any]:
 
 def _greeting(result: Mapping[str, Any]) -> dict[str, Any]:
     """What is used of the answer to ``initialize``, whatever else it holds or lacks."""
-    able, info = result.get("capabilities"), result.get("serverInfo")
-    tools = able.get("tools") if isinstance(able, Mapping) else None
-    changes = isinstance(tools, Mapping) and tools.get("listChanged") is True
-    known = info.items() if isinstance(info, Mapping) else ()
-    said = {name: str(it) for name, it in known if isinstance(it, str | int | float)}
+    tools = fields(fields(result.get("capabilities")).get("tools"))
+    info = fields(result.get("serverInfo"))
+    said = {name: str(it) for name, it in info.items() if isinstance(it, str | int | float)}
     version, instructions = result.get("protocolVersion"), result.get("instructions")
     greets = not {"protocolVersion", "capabilities", "serverInfo"}.isdisjoint(result)
     is_date = isinstance(version, str) and _DATE.fullmatch(version) and version != "2024-10-07"
     return {
         "protocolVersion": _OLDEST_VERSION if greets and not is_date else version,
-        "capabilities": {"tools": {"listChanged": changes}},
+        "capabilities": {"tools": {"listChanged": tools.get("listChanged") is True}},
         "serverInfo": {"name": "", "version": "", **said},
         **({"instructions": instructions} if isinstance(instructions, str) else {}),
     }
 
 
 def _listing(result: Mapping[str, Any]) -> dict[str, Any]:
-    cursor = result.get("nextCursor")
-    ttl = result.get("ttlMs")
+    cursor, ttl, tools = result.get("nextCursor"), result.get("ttlMs"), result.get("tools")
+    if isinstance(tools, Mapping) and "name" not in tools:  # an object that has them by their names
+        tools = [{"name": name, **it} for name, it in tools.items() if isinstance(it, Mapping)]
+    entries = tools if isinstance(tools, list) else [tools] if tools else []
     return {
-        "tools": [_tool(_spelled(entry)) for entry in _entries(result.get("tools"))],
+        "tools": [_tool(_spelled(entry)) for entry in entries],
         "ttlMs": int(ttl) if isinstance(ttl, int | float) and 0 < ttl < _LONGEST_TTL else 0,
         "cacheScope": "private",
         "resultType": "complete",
         **({"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}),
     }
-
-
-def _entries(tools: object) -> list[Any]:
-    """The list of tools, which may be an object that has them by their names."""
-    if isinstance(tools, Mapping) and "name" not in tools:
-        tools = [{"name": name, **it} for name, it in tools.items() if isinstance(it, Mapping)]
-    return tools if isinstance(tools, list) else [tools] if tools else []
 
 
 def _spelled(entry: object) -> object:
@@ -122,23 +115,22 @@ def _spelled(entry: object) -> object:
 
 def _tool(entry: object) -> dict[str, Any]:
     """Its name, and where its schema may say that arguments belong into headers."""
-    fields = entry if isinstance(entry, Mapping) else {}
-    name, schema = fields.get("name"), fields.get("inputSchema")
+    name, schema = fields(entry).get("name"), fields(fields(entry).get("inputSchema"))
+    properties = fields(schema.get("properties"))
     return {
         "name": name if isinstance(name, str) else "",
-        "inputSchema": _schema(schema) if isinstance(schema, Mapping) else {"type": "object"},
+        "inputSchema": {
+            **{key: value for key, value in schema.items() if key not in _READ_STRICTLY},
+            "type": "object",
+            "properties": {key: it for key, it in properties.items() if isinstance(it, dict)},
+        },
         "_meta": {_AS_SENT: entry},
     }
 
 
-def _schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    properties = schema.get("properties")
-    named = properties.items() if isinstance(properties, Mapping) else ()
-    return {
-        **{key: value for key, value in schema.items() if key not in _READ_STRICTLY},
-        "type": "object",
-        "properties": {key: value for key, value in named if isinstance(value, dict)},
-    }
+def fields(value: object) -> Mapping[str, Any]:
+    """``value`` if it is an object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
 
 
 async def read_result(sent: dict[str, Any], redactor: Redactor, limit: int) -> ToolCallResult:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
+from contextlib import contextmanager, suppress
+from typing import Any, Self
 
 MOST = 20
 """Times the time of a call that it may take altogether, as long as it reports progress."""
@@ -23,23 +22,15 @@ class Patience:
         self._limit = asyncio.timeout(seconds)
         self._clock = asyncio.get_running_loop().time
         self._last = self._clock() + seconds * MOST
-        self._is_open = False
         self._has_begun_anew = False
         self._pauses = 0
 
     async def __aenter__(self) -> Self:
         await self._limit.__aenter__()
-        self._is_open = True
         return self
 
-    async def __aexit__(
-        self,
-        type_: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._is_open = False
-        await self._limit.__aexit__(type_, value, traceback)
+    async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401 - as it is passed on
+        await self._limit.__aexit__(*raised)
 
     def begin_anew(self) -> None:
         """There was a sign of progress."""
@@ -68,9 +59,6 @@ class Patience:
         return f"reported no progress with '{tool}' for {self._seconds:g} s"
 
     def _run(self, seconds: float | None) -> None:
-        if not self._is_open or self._limit.expired():
-            return
-        if seconds is None or self._pauses:
-            self._limit.reschedule(None)
-        else:
-            self._limit.reschedule(min(self._clock() + seconds, self._last))
+        due = None if seconds is None else min(self._clock() + seconds, self._last)
+        with suppress(RuntimeError):  # it is over
+            self._limit.reschedule(None if self._pauses else due)

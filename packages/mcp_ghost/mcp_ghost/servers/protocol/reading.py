@@ -59,15 +59,6 @@ class UnreadableError(ValueError):
     """Raised when a message is not read; says why."""
 
 
-def read(message: bytes) -> SessionMessage:
-    """The message that ``message`` is the JSON of.
-
-    Raises:
-        UnreadableError: It is none, or has more than ``MOST_VALUES`` values.
-    """
-    return taken(message)[0]
-
-
 def taken(message: bytes) -> tuple[SessionMessage, bytes]:
     """The message that ``message`` is the JSON of, and the JSON that the SDK reads.
 

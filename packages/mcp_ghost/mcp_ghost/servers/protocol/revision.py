@@ -39,9 +39,8 @@ def spoken_by(config: ServerConfig) -> Revision:
 
 def remember(config: ServerConfig, revision: Revision) -> None:
     """Note what the server of ``config`` speaks; one of this program is asked anew."""
-    if config.in_process is not None:
-        return
-    _spoken[_key(config)] = revision
+    if config.in_process is None:
+        _spoken[_key(config)] = revision
 
 
 def forget(config: ServerConfig) -> None:

@@ -96,7 +96,12 @@ class Wire:
             self._asked.pop(str((message.params or {}).get("requestId")), None)
         if not isinstance(message, JSONRPCRequest):
             return
-        _announce_forms_only(message.params or {})
+        params = message.params or {}
+        # The SDK announces that it opens pages, too, and has no switch for it.
+        meta = params.get("_meta") or {}
+        for able in (params.get("capabilities"), meta.get(CLIENT_CAPABILITIES_META_KEY)):
+            if able and able.get("elicitation"):
+                able["elicitation"].pop("url", None)
         self._asked[str(message.id)] = message.method
         if message.method == _DISCOVER:
             self._discover = message
@@ -158,13 +163,10 @@ class Wire:
     def _ask_again(self, discovered: dict[str, Any]) -> SessionMessage | None:
         """The handshake's refusal, where it is under way and the server turns out to be modern."""
         shake, supported = self._handshake, discovered.get("supportedVersions")
-        if (
-            shake is None
-            or self._asked.get(str(shake.id)) is None
-            or not isinstance(supported, list)
-        ):
+        known = supported if isinstance(supported, list) else []
+        if shake is None or str(shake.id) not in self._asked:
             return None
-        if not any(version in supported for version in MODERN_PROTOCOL_VERSIONS):
+        if not any(version in known for version in MODERN_PROTOCOL_VERSIONS):
             return None
         del self._asked[str(shake.id)]
         data = {"supported": supported, "requested": LATEST_HANDSHAKE_VERSION}
@@ -208,14 +210,6 @@ class _Outgoing(ObjectSendStream[SessionMessage]):
 
     async def aclose(self) -> None:
         pass
-
-
-def _announce_forms_only(params: dict[str, Any]) -> None:
-    """Take the pages to open out of what the client says it can do: the SDK has no switch."""
-    meta = params.get("_meta") or {}
-    for able in (params.get("capabilities"), meta.get(CLIENT_CAPABILITIES_META_KEY)):
-        if able and able.get("elicitation"):
-            able["elicitation"].pop("url", None)
 
 
 def _error(
