@@ -23,6 +23,7 @@ PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
 UNSUPPORTED_VERSION = -32022
 META = "io.modelcontextprotocol/"
+_SHOWN_CHARACTERS = 80
 
 
 class RefusedCall(ValueError):  # noqa: N818 - a refusal, told to the model
@@ -90,43 +91,32 @@ class ToolServer:
     def _result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         meta = params.get("_meta")
         version = meta.get(META + "protocolVersion") if isinstance(meta, dict) else None
-        if version is not None:
-            return self._modern_result(method, version, params)
-        if method == "initialize":
-            return self._initialize(params)
-        if method == "ping":
-            return {}
-        if method == "tools/list":
-            return {"tools": self._tools}
-        if method == "tools/call":
-            return self._call(params)
+        is_modern = version is not None
+        known = [*MODERN_VERSIONS, *PROTOCOL_VERSIONS]
+        done: dict[str, Any] = {}
+        lasting: dict[str, Any] = {}
+        if is_modern:
+            if version not in MODERN_VERSIONS:
+                data = {"supported": known, "requested": version}
+                message = f"unsupported protocol version: {version}"
+                raise RequestError(UNSUPPORTED_VERSION, message, data)
+            done = {"resultType": "complete", "_meta": {META + "serverInfo": self._info}}
+            lasting = {**done, "ttlMs": 3_600_000, "cacheScope": "public"}  # tools never change
+        match method:
+            case "initialize" if not is_modern:
+                wanted = params.get("protocolVersion")
+                spoken = wanted if wanted in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[0]
+                about = {"capabilities": {"tools": {}}, "serverInfo": self._info}
+                return {"protocolVersion": spoken, **about}
+            case "ping" if not is_modern:
+                return {}
+            case "server/discover" if is_modern:
+                return {**lasting, "supportedVersions": known, "capabilities": {"tools": {}}}
+            case "tools/list":
+                return {**lasting, "tools": self._tools}
+            case "tools/call":
+                return {**done, **self._call(params)}
         raise RequestError(METHOD_NOT_FOUND, f"unknown method: {method}")
-
-    def _modern_result(
-        self, method: str, version: object, params: dict[str, Any]
-    ) -> dict[str, Any]:
-        if version not in MODERN_VERSIONS:
-            data = {"supported": [*MODERN_VERSIONS, *PROTOCOL_VERSIONS], "requested": version}
-            message = f"unsupported protocol version: {version}"
-            raise RequestError(UNSUPPORTED_VERSION, message, data)
-        done = {"resultType": "complete", "_meta": {META + "serverInfo": self._info}}
-        lasting = {"ttlMs": 3_600_000, "cacheScope": "public"}  # the tools never change
-        if method == "server/discover":
-            known = [*MODERN_VERSIONS, *PROTOCOL_VERSIONS]
-            return {**done, **lasting, "supportedVersions": known, "capabilities": {"tools": {}}}
-        if method == "tools/list":
-            return {**done, **lasting, "tools": self._tools}
-        if method == "tools/call":
-            return {**done, **self._call(params)}
-        raise RequestError(METHOD_NOT_FOUND, f"unknown method: {method}")
-
-    def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
-        wanted = params.get("protocolVersion")
-        return {
-            "protocolVersion": wanted if wanted in PROTOCOL_VERSIONS else PROTOCOL_VERSIONS[0],
-            "capabilities": {"tools": {}},
-            "serverInfo": self._info,
-        }
 
     def _call(self, params: dict[str, Any]) -> dict[str, Any]:
         name, meta = params.get("name"), params.get("_meta")
@@ -142,6 +132,25 @@ class ToolServer:
         except RefusedCall as error:
             text, refused = str(error), True
         return {"content": [{"type": "text", "text": text}], "isError": refused}
+
+
+def problems(
+    schema: dict[str, Any], given: dict[str, Any], unmet: Callable[[str, Any], str]
+) -> list[str]:
+    """What is wrong with arguments; ``unmet`` names what a field's value must be and is not."""
+    found = [f"{name} is missing" for name in schema["required"] if name not in given]
+    for name, value in given.items():
+        if name not in schema["properties"]:
+            found.append(f"{name} is not a known field")
+        elif must := unmet(name, value):
+            found.append(f"{name} must be {must}")
+    return found
+
+
+def one_line(text: str) -> str:
+    """The beginning of ``text``, for a list."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARACTERS else line[: _SHOWN_CHARACTERS - 1] + "…"
 
 
 def _error(id_: object, code: int, message: str, data: object = None) -> dict[str, Any]:

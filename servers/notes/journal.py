@@ -14,7 +14,7 @@ import stat
 
 TYPE_CHECKING = False  # typing would double the time that this package takes to import
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any, BinaryIO
 
 MOST_BYTES = 4 * 1024 * 1024
@@ -64,17 +64,6 @@ class Journal:
                 file.seek(0)
                 latest = [*_notes(_parsed(file)).values()][-most_notes:]
                 replace(self.path, latest)
-
-    def keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        """Leave out the changes that are not wanted.
-
-        Raises:
-            OSError: It could not be written.
-        """
-        changes = self.changes()
-        kept = [change for change in changes if wanted(change)]
-        if len(kept) < len(changes):
-            replace(self.path, kept)
 
 
 def replace(path: str, changes: Iterable[dict[str, Any]]) -> None:

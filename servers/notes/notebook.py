@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from notes.journal import Journal, replace
-from tool_server import RefusedCall
+from tool_server import RefusedCall, one_line
 
 TYPE_CHECKING = False  # see journal.py
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ MOST_CARRIED_OVER = 100
 """Notes that a story keeps for its next episode, which needs room for its own."""
 TITLE_CHARACTERS = 80
 TEXT_CHARACTERS = 2_000
-_SHOWN_CHARACTERS = 80
 _FOUND = 10
 
 
@@ -26,9 +25,10 @@ def forget_after(path: str, turn: int) -> None:
     Raises:
         OSError: The file could not be read or written.
     """
-    Journal(path).keep(
-        lambda change: not isinstance(change.get("turn"), int) or change["turn"] <= turn
-    )
+    changes = Journal(path).changes()
+    kept = [it for it in changes if not isinstance(it.get("turn"), int) or it["turn"] <= turn]
+    if len(kept) < len(changes):
+        replace(path, kept)
 
 
 class Notebook:
@@ -60,14 +60,24 @@ class Notebook:
                 f"Not kept: there are already {MOST_NOTES} notes, and no more are allowed. Remove "
                 "one by writing an empty text under its title, or add to one."
             )
-        change = {
+        change: dict[str, Any] = {
             "id": os.urandom(8).hex(),
             "replaces": before["id"] if before else "",
             "title": before["title"] if before else title,
             "text": text,
             "turn": turn,
         }
-        self._keep(change)
+        try:
+            self._own.add(change, MOST_NOTES)
+            if self._of_story:
+                self._of_story.add({**change, "turn": None}, MOST_CARRIED_OVER)
+        except OSError as error:
+            raise RefusedCall(
+                f"Not kept: the notes cannot be written ({error.strerror})."
+            ) from error
+        self._notes.pop(change["replaces"], None)
+        if text:
+            self._notes[change["id"]] = change
         done = "Removed" if not text else "Replaced" if before else "Kept"
         return f"{done}: '{change['title']}'. Notes: {len(self._notes)} of {MOST_NOTES}."
 
@@ -83,7 +93,9 @@ class Notebook:
             raise RefusedCall(self._unknown(title))
         if not self._notes:
             return "There are no notes yet."
-        return "\n".join(_beginning(note) for note in self._notes.values())
+        return "\n".join(
+            f"{it['title']} ({_origin(it)}): {one_line(it['text'])}" for it in self._notes.values()
+        )
 
     def search(self, query: str) -> str:
         """The notes with the most words of ``query``, whole; of equal ones, the latest first."""
@@ -110,19 +122,6 @@ class Notebook:
         )
         return f"There is no note with the title '{title}': {has}."
 
-    def _keep(self, change: dict[str, Any]) -> None:
-        try:
-            self._own.add(change, MOST_NOTES)
-            if self._of_story:
-                self._of_story.add({**change, "turn": None}, MOST_CARRIED_OVER)
-        except OSError as error:
-            raise RefusedCall(
-                f"Not kept: the notes cannot be written ({error.strerror})."
-            ) from error
-        self._notes.pop(change["replaces"], None)
-        if change["text"]:
-            self._notes[change["id"]] = change
-
 
 def _carried_over(story: Journal) -> list[dict[str, Any]]:
     """The latest notes of the story; of several with one title, the later ones are numbered."""
@@ -147,10 +146,3 @@ def _origin(note: dict[str, Any]) -> str:
 
 def _whole(note: dict[str, Any]) -> str:
     return f"{note['title']} ({_origin(note)}):\n{note['text']}"
-
-
-def _beginning(note: dict[str, Any]) -> str:
-    text = " ".join(note["text"].split())
-    if len(text) > _SHOWN_CHARACTERS:
-        text = text[: _SHOWN_CHARACTERS - 1] + "…"
-    return f"{note['title']} ({_origin(note)}): {text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from notes.notebook import TEXT_CHARACTERS, TITLE_CHARACTERS, Notebook
-from tool_server import RefusedCall, ToolServer
+from tool_server import RefusedCall, ToolServer, problems
 
 TYPE_CHECKING = False  # see journal.py
 if TYPE_CHECKING:
@@ -68,25 +68,20 @@ TOOLS = [
 ]
 _FIELDS = {tool["name"]: tool["inputSchema"] for tool in TOOLS}
 _LONGEST = {"title": TITLE_CHARACTERS, "text": TEXT_CHARACTERS, "query": TEXT_CHARACTERS}
-_MAY_BE_EMPTY = {"text"}
 
 
 def serve(environment: Mapping[str, str]) -> int:
     """Answer requests until stdin closes; returns the exit code."""
-    if path := environment.get(FILE):
-        return _serve(path, environment.get(STORY_FILE))
-    from tempfile import TemporaryDirectory  # which games need not wait for
+    path = environment.get(FILE)
+    if not path:
+        from tempfile import TemporaryDirectory  # which games need not wait for
 
-    print(
-        f"notes: {FILE} is not set: notes are kept only until this server stops.", file=sys.stderr
-    )
-    with TemporaryDirectory(prefix="notes-") as folder:
-        return _serve(f"{folder}/notes.jsonl", None)
-
-
-def _serve(path: str, story: str | None) -> int:
+        said = f"notes: {FILE} is not set: notes are kept only until this server stops."
+        print(said, file=sys.stderr)
+        with TemporaryDirectory(prefix="notes-") as folder:
+            return serve({FILE: f"{folder}/notes.jsonl"})
     try:
-        notebook = Notebook(path, story)
+        notebook = Notebook(path, environment.get(STORY_FILE))
     except OSError as error:
         print(f"notes: {error.filename} cannot be used ({error.strerror}).", file=sys.stderr)
         return 1
@@ -102,8 +97,8 @@ def answered(notebook: Notebook, tool: str, arguments: dict[str, Any], meta: dic
     """
     # None is what many models write for a field that they leave out.
     given = {name: value for name, value in arguments.items() if value is not None}
-    if problems := _problems(tool, given):
-        raise RefusedCall(f"Nothing was done: {'; '.join(problems)}.")
+    if found := problems(_FIELDS[tool], given, _unmet):
+        raise RefusedCall(f"Nothing was done: {'; '.join(found)}.")
     texts = {name: text.strip() for name, text in given.items()}
     if tool == "write":
         turn = meta.get(TURN)
@@ -115,14 +110,7 @@ def answered(notebook: Notebook, tool: str, arguments: dict[str, Any], meta: dic
     return notebook.search(texts["query"])
 
 
-def _problems(tool: str, given: dict[str, Any]) -> list[str]:
-    schema = _FIELDS[tool]
-    problems = [f"{name} is missing" for name in schema["required"] if name not in given]
-    for name, value in given.items():
-        if name not in schema["properties"]:
-            problems.append(f"{name} is not a known field")
-            continue
-        least = 0 if name in _MAY_BE_EMPTY else 1
-        if not isinstance(value, str) or not least <= len(value.strip()) <= _LONGEST[name]:
-            problems.append(f"{name} must be a text of {least} to {_LONGEST[name]:,} characters")
-    return problems
+def _unmet(name: str, value: object) -> str:
+    least = 0 if name == "text" else 1
+    fits = isinstance(value, str) and least <= len(value.strip()) <= _LONGEST[name]
+    return "" if fits else f"a text of {least} to {_LONGEST[name]:,} characters"

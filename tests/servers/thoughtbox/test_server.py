@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from mcp_ghost.config import load_servers
 from mcp_ghost.servers.session import ServerSession
 from tests.support import PATIENCE, ROOT
-from thoughtbox.chain import SCHEMA, Chain, InvalidThought
+from thoughtbox.server import SCHEMA, Chain
+from tool_server import RefusedCall
 
 
 class Client:
@@ -183,7 +184,7 @@ def test_numbers_and_truth_values_written_as_text_are_understood() -> None:
 def test_a_step_that_makes_no_sense_is_refused_with_the_reason(
     arguments: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(InvalidThought) as refusal:
+    with pytest.raises(RefusedCall) as refusal:
         Chain().add(arguments)
     assert problem in str(refusal.value)
 
@@ -200,7 +201,7 @@ def test_the_view_stays_small_however_long_the_chain(thoughts: list[str]) -> Non
 
 @given(st.dictionaries(st.sampled_from(sorted(SCHEMA["properties"])), st.integers() | st.text()))
 def test_any_arguments_are_recorded_or_refused(arguments: dict[str, Any]) -> None:
-    with contextlib.suppress(InvalidThought):
+    with contextlib.suppress(RefusedCall):
         assert Chain().add(arguments)["thoughtHistoryLength"] == 1
 
 
