@@ -43,20 +43,15 @@ def sentences(text: str) -> list[str]:
     for end in _END.finditer(text):
         space = _SPACE.match(text, end.end())
         stop = space.end() if space else end.end()
-        if _goes_on(text[max(start, end.end() - _NEAR) : end.end()], text[stop : stop + 1]):
-            continue
-        found.append(text[start:stop])
-        start = stop
+        before = text[max(start, end.end() - _NEAR) : end.end()]
+        word = _LAST_WORD.search(before)
+        last = word[1].casefold() if word else ""
+        # What looks like an end may be inside a sentence: "Dr. Lind", "the 3. of May".
+        short = (len(last) == 1 and last.isalpha()) or (len(last) <= 2 and last.isdigit())
+        goes_on = short or last in _ABBREVIATIONS
+        if text[stop : stop + 1].islower():
+            goes_on = not before.endswith("\n")
+        if stop > start and not goes_on:
+            found.append(text[start:stop])
+            start = stop
     return [*found, text[start:]] if text[start:].strip() else found
-
-
-def _goes_on(before: str, follows: str) -> bool:
-    """Whether what looks like an end is inside a sentence: ``Dr. Lind``, ``the 3. of May``."""
-    word = _LAST_WORD.search(before)
-    if follows.islower():
-        return not before.endswith("\n")
-    if word is None:
-        return False
-    last = word[1].casefold()
-    one_letter = len(last) == 1 and last.isalpha()
-    return last in _ABBREVIATIONS or one_letter or (len(last) <= 2 and last.isdigit())

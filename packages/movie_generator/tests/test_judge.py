@@ -24,7 +24,7 @@ def verdicts(*said: tuple[str, str]) -> str:
 
 
 def made(*replies: str) -> tuple[VideoScript, ModelServer]:
-    text = " ".join(SENTENCES)
+    text = f"{SENTENCES[0]}\n{SENTENCES[1]} {SENTENCES[2]}"
     sections = [{"title": "T", "narrations": [{"text": text, "reading": text}]}]
     with site(PAGE) as served, ModelServer([script_reply(sections=sections), *replies]) as model:
         work = generate_script_from_url(

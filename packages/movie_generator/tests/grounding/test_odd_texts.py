@@ -55,5 +55,6 @@ def test_sentences_are_told_apart_in_time_that_grows_with_their_length(part: str
     def tell(size: int) -> None:
         text = f"A{part * (size // len(part))}"
         assert "".join(sentences(text)) == text
+        assert all(sentences(text))
 
     assert growth(tell, 10_000) < 9
