@@ -39,12 +39,19 @@ def _errors() -> Errors:
 
 def _run(flags: Flags, interruption: Interruption) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
-    from mcp_ghost.env_file import load_env_file
+    from mcp_ghost.config import may_start
+    from mcp_ghost.env_file import load_env_file, place_of
+    from mcp_ghost.errors import MCPConfigError
     from movie_generator.cli import commands, scripts
 
     load_env_file()
+    variable = "MCP_CONFIG_PATH"
     if flags.command in ("script", "worker") and not flags.mcp_config:
-        _ask_about_servers()
+        # Of one that only .env names, the servers are started only if they may be. A file that
+        # cannot be read fails the job later.
+        with suppress(MCPConfigError):
+            if place_of([variable]) and not may_start(Path(os.environ[variable])):
+                del os.environ[variable]
     match flags.command:
         case "init":
             scripts.write_examples()
@@ -59,12 +66,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
         case "worker":
             # Without --drain it can only end by being stopped.
             with nullcontext() if flags.drain else suppress(KeyboardInterrupt):
-                commands.work(
-                    drain=flags.drain,
-                    concurrency=flags.concurrency,
-                    job_timeout=flags.job_timeout,
-                    on_closed=interruption.output_closed,
-                )
+                commands.work(flags, interruption.output_closed)
         case "jobs" if flags.watch:
             commands.watch_jobs(flags.status)
         case "jobs":
@@ -76,18 +78,6 @@ def _run(flags: Flags, interruption: Interruption) -> int:
         case "result":
             commands.show_result(flags.id, flags.output)
     return DONE
-
-
-def _ask_about_servers() -> None:
-    """Forget the MCP configuration that only ``.env`` names, unless its servers may be started."""
-    from mcp_ghost.config import may_start
-    from mcp_ghost.env_file import place_of
-    from mcp_ghost.errors import MCPConfigError
-
-    variable = "MCP_CONFIG_PATH"
-    with suppress(MCPConfigError):  # of a file that cannot be read, which fails the job
-        if place_of([variable]) and not may_start(Path(os.environ[variable])):
-            del os.environ[variable]
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 """What the command line does with the queue: add, work, list, cancel, retry, show."""
 
 import asyncio
+import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 
 from mcp_ghost.cli.program import DONE, FAILED, complain
-from mcp_ghost.text import counted
-from movie_generator.cli.flags import PROGRAM
+from mcp_ghost.cli.screen import Screen, standard_screen
+from mcp_ghost.text import address, counted, duration
+from movie_generator.cli.flags import PROGRAM, Flags
 from movie_generator.cli.listing import as_json_text, print_table, watch
 from movie_generator.cli.scripts import check_writable, save_or_print
 from movie_generator.environment import Environment
@@ -33,9 +35,9 @@ def the_queue(*, waits: bool = False) -> closing[JobQueue]:
 
 def enqueue(urls: list[str], *, again: bool = False) -> None:
     """Print the id of the job of each of ``urls``, one a line; those that have none get one."""
-    asyncio.run(_check_all(urls, Environment.read()))
+    asyncio.run(_check_all(urls))
     with the_queue() as queue:
-        for job_id, is_new in queue.add(urls, again=again):
+        for job_id, is_new in queue.enqueue(urls, again=again):
             print(job_id)
             if not is_new:
                 status = queue.job(job_id).status
@@ -44,11 +46,12 @@ def enqueue(urls: list[str], *, again: bool = False) -> None:
                 print(f"job {job_id} ({status}) already has this URL; {way}", file=sys.stderr)
 
 
-async def _check_all(urls: Iterable[str], environment: Environment) -> None:
+async def _check_all(urls: Iterable[str]) -> None:
     from mcp_ghost.errors import UrlUnresolvedError
     from mcp_ghost.guard import check_url
     from movie_generator.pages.urls import UrlPolicy
 
+    environment = Environment.read()
     policy = UrlPolicy.of(environment.allowed_hosts, allow_private=environment.allow_private_urls)
     for url in dict.fromkeys(urls):
         try:
@@ -58,30 +61,69 @@ async def _check_all(urls: Iterable[str], environment: Environment) -> None:
             print(f"warning: {error}", file=sys.stderr)
 
 
-def work(
-    *, drain: bool, concurrency: int, job_timeout: float, on_closed: Callable[[], None]
-) -> None:
+def work(flags: Flags, on_closed: Callable[[], None]) -> None:
     """Process queued jobs until stopped, or until all are finished.
 
-    Calls ``on_closed`` when nobody reads any longer what is shown.
+    Shows the log, and below it, where lines can change, a line for each running job; elsewhere,
+    every step is in the log. Calls ``on_closed`` when nobody reads that any longer.
     """
-    from movie_generator.cli.worker_view import WorkerView
     from movie_generator.generate import generate_as_configured
     from movie_generator.llm import model_client
+    from movie_generator.queue.work import STEPS_LOG
     from movie_generator.queue.worker import Worker
 
     model_client(None)  # a worker without a key would only fail its jobs
-    view = WorkerView(on_closed)
+    screen = standard_screen(on_closed, sys.stderr)
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    date_format = None
+    if screen.is_live:
+        handler, date_format = _OnScreen(screen), "%H:%M:%S"
+        logging.getLogger(STEPS_LOG).setLevel(logging.WARNING)
+    log = "%(asctime)s %(message)s"
+    logging.basicConfig(
+        handlers=[handler], format=log, datefmt=date_format, level=logging.WARNING, force=True
+    )
+    logging.getLogger("movie_generator").setLevel(logging.INFO)
     with the_queue(waits=True) as queue:
         worker = Worker(
             queue,
             generate_as_configured,
-            concurrency=concurrency,
-            job_timeout=job_timeout,
+            concurrency=flags.concurrency,
+            job_timeout=flags.job_timeout,
             keep_days=Environment.read().keep_days,
         )
-        with view.of(worker):
-            asyncio.run(worker.run(drain=drain))
+
+        def running() -> Iterator[list[tuple[str, str]]]:
+            works = [*worker.running.values()]
+            for it in works:
+                yield [
+                    (f"job {it.job.id}", "bold"),
+                    (duration(it.seconds), ""),
+                    (f"{it.fraction:.0%}", "cyan"),
+                    (it.step or "starting", ""),
+                    (address(it.job.url), "dim"),
+                ]
+            if not works:
+                yield [("waiting for jobs", "dim")]
+
+        screen.follow(running)
+        try:
+            asyncio.run(worker.run(drain=flags.drain))
+        finally:
+            screen.idle()
+
+
+class _OnScreen(logging.Handler):
+    """Writes the log above what is shown of the running jobs."""
+
+    def __init__(self, screen: Screen) -> None:
+        super().__init__()
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one line."""
+        style = "yellow" if record.levelno >= logging.WARNING else ""
+        self._screen.text(self.format(record), style)
 
 
 def list_jobs(*, as_json: bool, status: str | None) -> None:

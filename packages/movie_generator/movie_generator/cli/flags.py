@@ -73,16 +73,9 @@ _JOBS = """\
 --json   print everything, results included, as JSON
 --watch  follow their progress until all are finished
 """
-_PRUNE = """\
---days N  only those that finished at least N days ago (default: MOVIE_KEEP_DAYS)
-"""
-_SHOW = """\
---html FILE            write it to FILE, with each narration's source marked on the page
-"""
 _FORMATS = ("text", "srt", "vtt", "scenes")
 _STATES = ("pending", "processing", "completed", "failed", "cancelled")
 _job_id = whole_number(1, 2**31 - 1)
-_days = whole_number(0)
 
 
 class Flags(argparse.Namespace):
@@ -143,7 +136,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     )
     show = _command(commands, "show", "show a script beside the text of its page")
     show.add_argument("file", metavar="FILE", help="a file that script or result saved")
-    add_flags(show, _SHOW)
+    about = "--html FILE  write it to FILE, with each narration's source marked on the page"
+    add_flags(show, about)
     export = _command(commands, "export", "turn a script into text, subtitles or scenes")
     export.add_argument("file", metavar="FILE", help="a file that script or result saved")
     about = "scenes: JSON with texts, search terms and images; times are estimates"
@@ -154,11 +148,12 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     enqueue.add_argument("urls", nargs="+", type=str.strip, metavar="URL")
     add_flags(enqueue, "--again  make a new job even for a URL that has one")
     cancel = _command(commands, "cancel", "stop jobs that are not finished")
-    cancel.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
     retry = _command(commands, "retry", "put failed or cancelled jobs back on the queue")
-    retry.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
+    for command in (cancel, retry):
+        command.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
     prune = _command(commands, "prune", "delete jobs that finished some time ago")
-    add_flags(prune, _PRUNE, days={"type": _days})
+    about = "--days N  only those that finished at least N days ago (default: MOVIE_KEEP_DAYS)"
+    add_flags(prune, about, days={"type": whole_number(0)})
     worker = _command(commands, "worker", "process queued jobs until stopped")
     add_flags(
         worker,

@@ -4,18 +4,18 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from mcp_ghost.text import duration, one_line
 from movie_generator.queue.job import UNFINISHED, Job, Status
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
 
 _NO_LIMIT = 10_000
 _REFRESH_SECONDS = 1.0
@@ -39,8 +39,6 @@ def as_json_text(jobs: list[Job]) -> str:
 
 def print_table(jobs: list[Job], otherwise: str) -> None:
     """Print a line for each of ``jobs``; ``otherwise`` where there are none."""
-    from rich.console import Console
-
     # A reader at the other end of a pipe wants whole lines.
     width = None if sys.stdout.isatty() else _NO_LIMIT
     console = Console(highlight=False, width=width)
@@ -55,25 +53,18 @@ def watch(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> None:
     On a terminal that is one table; elsewhere, a line for each change of a job.
     """
     if not sys.stdout.isatty():
-        _print_changes(_looks(look, is_over))
+        known: dict[int, str] = {}
+        for job in chain.from_iterable(_looks(look, is_over)):
+            shown = (job.status, one_line(job.url), one_line(_news(job, brief=True)))
+            line = f"job {job.id} " + " ".join(filter(None, shown))
+            if known.get(job.id) != line:
+                known[job.id] = line
+                print(line, flush=True)
         return
-    from rich.console import Console
-    from rich.live import Live
-
     console = Console(highlight=False)
     with Live(console=console, auto_refresh=False) as live:
         for jobs in _looks(look, is_over):
             live.update(_overview(jobs, console.height - 4), refresh=True)
-
-
-def _print_changes(looks: Iterable[list[Job]]) -> None:
-    known: dict[int, str] = {}
-    for job in chain.from_iterable(looks):
-        shown = (job.status, one_line(job.url), one_line(_news(job, brief=True)))
-        line = f"job {job.id} " + " ".join(filter(None, shown))
-        if known.get(job.id) != line:
-            known[job.id] = line
-            print(line, flush=True)
 
 
 def _looks(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> Iterator[list[Job]]:
@@ -85,27 +76,21 @@ def _looks(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> Iterat
         time.sleep(_REFRESH_SECONDS)
 
 
-def _overview(jobs: list[Job], lines: int) -> "Group":
+def _overview(jobs: list[Job], lines: int) -> Group:
     """How many jobs there are in each state, and those of most interest that fit."""
-    from rich.console import Group
-    from rich.text import Text
+
+    def interest(job: Job) -> tuple[bool, float]:
+        """What is worked on comes first, then what ended last."""
+        latest = job.finished_at or job.started_at or job.created_at
+        return job.status not in UNFINISHED or job.started_at is None, -latest.timestamp()
 
     counts = Counter(job.status for job in jobs)
     head = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
-    of_interest = sorted(jobs, key=_interest)[: max(1, lines)]
+    of_interest = sorted(jobs, key=interest)[: max(1, lines)]
     return Group(Text(head or "no jobs"), _table(sorted(of_interest, key=lambda job: job.id)))
 
 
-def _interest(job: Job) -> tuple[bool, float]:
-    """What is worked on comes first, then what ended last."""
-    latest = job.finished_at or job.started_at or job.created_at
-    return job.status not in UNFINISHED or job.started_at is None, -latest.timestamp()
-
-
-def _table(jobs: list[Job]) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
+def _table(jobs: list[Job]) -> Table:
     table = Table("id", "status", "done", "url", "what", box=None, header_style="bold")
     for job in jobs:
         state = Text(job.status, _STYLES[job.status])

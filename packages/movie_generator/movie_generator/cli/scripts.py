@@ -66,10 +66,18 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         check_writable(output, "-o")
     environment = Environment.read()
     named = {"config_path": flags.config, "mcp_config_path": flags.mcp_config}
-    named = {key: file for key, file in named.items() if file}
-    environment = environment.model_copy(update=named)
+    environment = environment.model_copy(update={key: it for key, it in named.items() if it})
     source, *more = _sources(flags)
-    config = _config(flags, environment)
+    config = AppConfig.load(environment.config_path)
+    names = ("language", "style", "sections", "minutes", "model", "wire", "check")
+    given = {name: value for name in names if (value := getattr(flags, name)) is not None}
+    try:
+        config = AppConfig.model_validate({**config.model_dump(), **given})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        flag = f"--{first['loc'][0]}: " if first["loc"] else ""
+        said = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{flag}{said}.") from error
     logging.getLogger("movie_generator").setLevel(logging.ERROR)  # warnings are shown as progress
     screen = standard_screen(on_closed, sys.stderr)
     where = source.url if isinstance(source, Saved) else address(source)
@@ -97,26 +105,8 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
     screen.parts(parts, mark="✓", style="green")
 
 
-def _config(flags: Flags, environment: Environment) -> AppConfig:
-    """The settings of the file, with what the command line says instead."""
-    config = AppConfig.load(environment.config_path)
-    names = ("language", "style", "sections", "minutes", "model", "wire", "check")
-    given = {name: value for name in names if (value := getattr(flags, name)) is not None}
-    try:
-        return AppConfig.model_validate({**config.model_dump(), **given})
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = f"--{first['loc'][0]}: " if first["loc"] else ""
-        said = first["msg"].removeprefix("Value error, ")
-        raise SettingsError(f"{where}{said}.") from error
-
-
 def _sources(flags: Flags) -> list[str | generate.Saved]:
-    """What the pages are read from: addresses, saved files, standard input.
-
-    Raises:
-        SettingsError: A file cannot be read, or there is no page at all.
-    """
+    """What the pages are read from: addresses, saved files, standard input."""
     from movie_generator.generate import Saved
 
     first, *others = flags.urls or [""]

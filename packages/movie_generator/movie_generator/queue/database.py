@@ -21,7 +21,6 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from mcp_ghost.redact import redact
 from movie_generator.errors import MovieGeneratorError
 from movie_generator.pages.urls import url_key
-from movie_generator.queue.tables import JOBS, METADATA, VERSION, VERSIONS
 
 _WAIT_FOR_LOCK = 30.0
 _CONNECT_SECONDS = 10
@@ -33,6 +32,68 @@ _LOCK = 0x6D6F7669  # any number that means these tables to all of their users
 CHANNEL = "movie_jobs"
 """Where PostgreSQL tells of changes."""
 _logger = logging.getLogger("movie_generator")
+
+
+class UtcTime(sa.TypeDecorator[datetime]):
+    """Instants in UTC, also where the database knows no time zones."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Store in UTC: SQLite compares the text."""
+        return value.astimezone(UTC) if value else None
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Read with the time zone that SQLite drops."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+METADATA = sa.MetaData()
+
+JOBS = sa.Table(
+    "movie_jobs",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("url_key", sa.String(64)),
+    sa.Column("status", sa.String(10), nullable=False),
+    sa.Column("progress", sa.Float, nullable=False, default=0.0),
+    sa.Column("progress_message", sa.Text),
+    sa.Column("error_message", sa.Text),
+    sa.Column("result", sa.Text),
+    sa.Column("result_format", sa.String(40)),
+    sa.Column("attempts", sa.Integer, nullable=False, default=0),
+    sa.Column("next_attempt_at", UtcTime),
+    sa.Column("worker", sa.String(120)),
+    sa.Column("claim", sa.String(32)),
+    sa.Column("lease_until", UtcTime),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("started_at", UtcTime),
+    sa.Column("finished_at", UtcTime),
+    sa.CheckConstraint("status IN ('pending', 'processing', 'completed', 'failed', 'cancelled')"),
+    sa.CheckConstraint("progress BETWEEN 0 AND 1"),
+    sa.Index("movie_jobs_status_id", "status", "id"),
+    sa.Index("movie_jobs_url_key", "url_key"),
+    sqlite_autoincrement=True,  # ids are never used again
+)
+
+STEPS = sa.Table(
+    "movie_job_steps",
+    METADATA,
+    sa.Column("job_id", sa.Integer, sa.ForeignKey(JOBS.c.id, ondelete="CASCADE"), primary_key=True),
+    sa.Column("key", sa.String(100), primary_key=True),
+    sa.Column("content", sa.Text, nullable=False),
+)
+"""What is finished of the jobs that are not."""
+
+VERSIONS = sa.Table(
+    "movie_jobs_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True)
+)
+VERSION = "0002"
+"""Of the tables; the first had no number."""
 
 
 class JobDatabaseError(MovieGeneratorError, RuntimeError):
@@ -72,7 +133,18 @@ class JobDatabase:
             with self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise JobDatabaseError(f"The job database {self._name} {_reason(error)}") from error
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            # What went wrong, without the statement and its values.
+            text = " ".join(redact(str(cause)).split())[:400]
+            said = f"refused: {text}"
+            if "file is not a database" in text:
+                said = "is a file of another kind. Name another one in MOVIE_DATABASE_URL."
+            elif "readonly database" in text:
+                said = "cannot be written: the file, or the folder that it is in, is read-only."
+            elif isinstance(error, OperationalError):
+                end = "" if text.endswith((".", "?")) else "."
+                said = f"cannot be used: {text}{end} Check MOVIE_DATABASE_URL."
+            raise JobDatabaseError(f"The job database {self._name} {said}") from error
 
     def now(self, connection: sa.Connection) -> datetime:
         """The one clock of all workers: the server's, or that of the machine all of them are on."""
@@ -171,11 +243,12 @@ def _connect(address: str) -> tuple[sa.Engine, str]:
 
 
 def _sqlite(url: str) -> sa.Engine:
-    engine = sa.create_engine(url, connect_args={"timeout": _WAIT_FOR_LOCK})
+    # With a level of its own, the driver would begin transactions by itself.
+    options = {"timeout": _WAIT_FOR_LOCK, "isolation_level": None}
+    engine = sa.create_engine(url, connect_args=options)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
-        connection.isolation_level = None  # or the driver begins transactions on its own
         # Readers need not wait for writers then. SQLite does not queue for this one change itself:
         # whoever has the lock is another of us, and makes it.
         with suppress(sqlite3.OperationalError):
@@ -187,20 +260,6 @@ def _sqlite(url: str) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
-
-
-def _reason(error: SQLAlchemyError) -> str:
-    """What went wrong, without the statement and its values."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    text = " ".join(redact(str(cause)).split())[:400]
-    if "file is not a database" in text:
-        return "is a file of another kind. Name another one in MOVIE_DATABASE_URL."
-    if "readonly database" in text:
-        return "cannot be written: the file, or the folder that it is in, is read-only."
-    if isinstance(error, OperationalError):
-        end = "" if text.endswith((".", "?")) else "."
-        return f"cannot be used: {text}{end} Check MOVIE_DATABASE_URL."
-    return f"refused: {text}"
 
 
 def _wait_for_server(name: str, arguments: Mapping[str, Any], seconds: float) -> None:

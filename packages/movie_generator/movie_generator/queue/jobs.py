@@ -25,7 +25,7 @@ from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import one_line, plain
 from movie_generator.environment import MAX_ATTEMPTS
 from movie_generator.pages.urls import url_key
-from movie_generator.queue.database import JobDatabase
+from movie_generator.queue.database import JOBS, STEPS, JobDatabase
 from movie_generator.queue.job import (
     FINISHED,
     UNFINISHED,
@@ -35,7 +35,6 @@ from movie_generator.queue.job import (
     Outlook,
     Status,
 )
-from movie_generator.queue.tables import JOBS, STEPS
 
 RESULT_FORMAT = "VideoScript/1"
 """What a result is: the JSON of a ``VideoScript``, and the version of its shape."""
@@ -44,7 +43,8 @@ _LONGEST_MESSAGE = 200
 _LONGEST_NAME = 120
 _MOST_DAYS = 100_000
 """The calendar has a beginning."""
-_NOBODYS: dict[str, None] = {"worker": None, "claim": None, "lease_until": None}
+_NOBODYS: dict[str, Any] = {"worker": None, "claim": None, "lease_until": None}
+_ENDED: dict[str, Any] = {"claim": None, "lease_until": None}  # who did it is still of interest
 _FRESH: dict[str, Any] = {
     **_NOBODYS,
     "status": Status.PENDING,
@@ -86,15 +86,12 @@ class JobQueue:
 
     # --- for people
 
-    def enqueue(self, urls: Iterable[str], *, again: bool = False) -> list[int]:
-        """Add a job for each of ``urls`` that has none yet, all or none; the ids of their jobs.
+    def enqueue(self, urls: Iterable[str], *, again: bool = False) -> list[tuple[int, bool]]:
+        """Add a job for each of ``urls`` that has none yet, all or none.
 
-        With ``again``, each of ``urls`` gets a new job.
+        With ``again``, each of ``urls`` gets a new job. Returns the ids of their jobs, each with
+        whether it is new.
         """
-        return [job_id for job_id, _ in self.add(urls, again=again)]
-
-    def add(self, urls: Iterable[str], *, again: bool = False) -> list[tuple[int, bool]]:
-        """The same, and whether each of the jobs is new."""
         with self.database.transaction() as connection:
             self.database.alone(connection)  # or two processes could add the same URL
             now = self.database.now(connection)
@@ -137,14 +134,10 @@ class JobQueue:
             JobStateError: It is finished already.
         """
         with self.database.transaction() as connection:
-            values = {
-                **_NOBODYS,
-                "status": Status.CANCELLED,
-                "next_attempt_at": None,
-                "finished_at": self.database.now(connection),
-            }
+            ended = {"status": Status.CANCELLED, "finished_at": self.database.now(connection)}
+            values = {**_NOBODYS, **ended, "next_attempt_at": None}
             self._move(connection, job_id, UNFINISHED, values, "cancelled")
-            _forget(connection, STEPS.c.job_id == job_id)
+            connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == job_id))
 
     def retry(self, job_id: int) -> None:
         """Put a failed or cancelled job back on the queue, with all its attempts.
@@ -161,7 +154,8 @@ class JobQueue:
         with self.database.transaction() as connection:
             limit = self.database.now(connection) - timedelta(days=min(days, _MOST_DAYS))
             old = sa.and_(JOBS.c.status.in_(FINISHED), JOBS.c.finished_at < limit)
-            _forget(connection, STEPS.c.job_id.in_(sa.select(JOBS.c.id).where(old)))
+            of_old = STEPS.c.job_id.in_(sa.select(JOBS.c.id).where(old))
+            connection.execute(sa.delete(STEPS).where(of_old))
             return connection.execute(sa.delete(JOBS).where(old)).rowcount
 
     # --- for workers
@@ -181,7 +175,15 @@ class JobQueue:
         """Take the oldest job that waits or whose worker is gone; None when there is none."""
         with self.database.transaction() as connection:
             now = self.database.now(connection)
-            self._give_up(connection, now)
+            hopeless = sa.and_(_lapsed(now), JOBS.c.attempts >= self.max_attempts)
+            message = (
+                f"The worker died while working on this job, in the last of {self.max_attempts} "
+                "attempts. See the workers' logs (was there enough memory?), then retry the job."
+            )
+            ended = {"status": Status.FAILED, "error_message": message, "finished_at": now}
+            given_up = sa.update(JOBS).where(hopeless).values({**_NOBODYS, **ended})
+            if connection.execute(given_up).rowcount:
+                self.database.tell(connection)
             due = sa.or_(JOBS.c.next_attempt_at.is_(None), JOBS.c.next_attempt_at <= now)
             free = sa.or_(sa.and_(JOBS.c.status == Status.PENDING, due), _lapsed(now))
             # One statement: SQLite has one writer, PostgreSQL passes over what others lock.
@@ -193,7 +195,7 @@ class JobQueue:
                 "attempts": JOBS.c.attempts + 1,
                 "worker": worker[:_LONGEST_NAME],
                 "claim": token,
-                "lease_until": self._lease_from(now),
+                "lease_until": now + timedelta(seconds=self.lease),
                 "started_at": now,
             }
             claimed = sa.update(JOBS).where(JOBS.c.id == chosen).values(values).returning(JOBS)
@@ -206,9 +208,9 @@ class JobQueue:
             values = {
                 "progress": progress,
                 "progress_message": message and one_line(message, _LONGEST_MESSAGE),
-                "lease_until": self._lease_from(self.database.now(connection)),
+                "lease_until": self.database.now(connection) + timedelta(seconds=self.lease),
             }
-            return self._write(connection, claim, values)
+            return _write(connection, claim, values)
 
     def steps(self, claim: Claim) -> dict[str, str]:
         """What is finished of the job, by key."""
@@ -219,8 +221,7 @@ class JobQueue:
     def keep_step(self, claim: Claim, key: str, content: str) -> bool:
         """Store a finished step; False when the job was lost."""
         with self.database.transaction() as connection:
-            ours = sa.select(JOBS.c.id).where(_is_of(claim)).with_for_update()
-            if connection.execute(ours).one_or_none() is None:
+            if not _write(connection, claim, {"claim": claim.token}):  # the same, and locked
                 return False
             # It may be there: a commit may succeed although its answer is lost.
             step = sa.and_(STEPS.c.job_id == claim.job.id, STEPS.c.key == key)
@@ -231,55 +232,45 @@ class JobQueue:
 
     def complete(self, claim: Claim, result: str) -> bool:
         """Store the result, the JSON of a ``VideoScript``; False when the job was lost."""
-        values = {"progress": 1.0, "result": result, "result_format": RESULT_FORMAT}
-        return self._finish(claim, Status.COMPLETED, values, forget=True)
+        done = {"progress": 1.0, "result": result, "result_format": RESULT_FORMAT}
+        values = {**_ENDED, **done, "status": Status.COMPLETED}
+        return self._release(claim, values, "finished_at")
 
     def fail(self, claim: Claim, message: str, *, forget: bool = True) -> bool:
         """Store why there is no result; False when the job was lost.
 
         ``forget`` its finished steps, or a retried job goes on from them.
         """
-        values = {"error_message": _bounded(message)}
-        return self._finish(claim, Status.FAILED, values, forget=forget)
+        values = {**_ENDED, "status": Status.FAILED, "error_message": _bounded(message)}
+        return self._release(claim, values, "finished_at", forget=forget)
 
     def put_off(self, claim: Claim, message: str, pause: float, *, forget: bool = True) -> bool:
         """Let the job wait for its next attempt; False when it was lost."""
-        with self.database.transaction() as connection:
-            until = self.database.now(connection) + timedelta(seconds=pause)
-            waiting = {"next_attempt_at": until, "error_message": _bounded(message)}
-            return self._release(connection, claim, _FRESH | waiting, forget=forget)
+        values = {**_FRESH, "error_message": _bounded(message)}
+        return self._release(claim, values, "next_attempt_at", pause, forget=forget)
 
     def give_back(self, claim: Claim) -> bool:
         """Let another worker do the job; this was not an attempt. False when the job was lost."""
-        with self.database.transaction() as connection:
-            untried = {"attempts": JOBS.c.attempts - 1}
-            return self._release(connection, claim, _FRESH | untried, forget=False)
-
-    def _lease_from(self, now: datetime) -> datetime:
-        return now + timedelta(seconds=self.lease)
-
-    def _finish(
-        self, claim: Claim, status: Status, values: dict[str, Any], *, forget: bool
-    ) -> bool:
-        with self.database.transaction() as connection:
-            ended = {"status": status, "finished_at": self.database.now(connection)}
-            nobodys = {"claim": None, "lease_until": None}  # who did it is still of interest
-            return self._release(connection, claim, values | ended | nobodys, forget=forget)
+        return self._release(claim, _FRESH | {"attempts": JOBS.c.attempts - 1}, forget=False)
 
     def _release(
-        self, connection: sa.Connection, claim: Claim, values: dict[str, Any], *, forget: bool
+        self,
+        claim: Claim,
+        values: dict[str, Any],
+        time: str | None = None,
+        pause: float = 0.0,
+        *,
+        forget: bool = True,
     ) -> bool:
-        """End a claim that is still one."""
-        released = self._write(connection, claim, values)
-        if released and forget:
-            _forget(connection, STEPS.c.job_id == claim.job.id)
-        self.database.tell(connection)
-        return released
-
-    def _write(self, connection: sa.Connection, claim: Claim, values: dict[str, Any]) -> bool:
-        """Change the job if it is still this claim's."""
-        written = sa.update(JOBS).where(_is_of(claim)).values(values)
-        return connection.execute(written).rowcount == 1
+        """End a claim that is still one; ``time`` is the column for when its ``pause`` is over."""
+        with self.database.transaction() as connection:
+            if time is not None:
+                values[time] = self.database.now(connection) + timedelta(seconds=pause)
+            released = _write(connection, claim, values)
+            if released and forget:
+                connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == claim.job.id))
+            self.database.tell(connection)
+            return released
 
     def _move(
         self,
@@ -298,32 +289,16 @@ class JobQueue:
             )
         self.database.tell(connection)
 
-    def _give_up(self, connection: sa.Connection, now: datetime) -> None:
-        """End the jobs whose worker died in their last attempt."""
-        hopeless = sa.and_(_lapsed(now), JOBS.c.attempts >= self.max_attempts)
-        message = (
-            f"The worker died while working on this job, in the last of {self.max_attempts} "
-            "attempts. See the workers' logs (was there enough memory?), then retry the job."
-        )
-        ended = {**_NOBODYS, "status": Status.FAILED, "error_message": message, "finished_at": now}
-        if connection.execute(sa.update(JOBS).where(hopeless).values(ended)).rowcount:
-            self.database.tell(connection)
 
-
-def _is_of(claim: Claim) -> sa.ColumnElement[bool]:
-    return sa.and_(
-        JOBS.c.id == claim.job.id,
-        JOBS.c.claim == claim.token,
-        JOBS.c.status == Status.PROCESSING,
-    )
+def _write(connection: sa.Connection, claim: Claim, values: dict[str, Any]) -> bool:
+    """Change the job if it is still this claim's."""
+    ours = (JOBS.c.id == claim.job.id, JOBS.c.claim == claim.token)
+    changed = sa.update(JOBS).where(*ours, JOBS.c.status == Status.PROCESSING).values(values)
+    return connection.execute(changed).rowcount == 1
 
 
 def _lapsed(now: datetime) -> sa.ColumnElement[bool]:
     return sa.and_(JOBS.c.status == Status.PROCESSING, JOBS.c.lease_until < now)
-
-
-def _forget(connection: sa.Connection, steps: sa.ColumnElement[bool]) -> None:
-    connection.execute(sa.delete(STEPS).where(steps))
 
 
 def _existing(connection: sa.Connection, job_id: int) -> Job:

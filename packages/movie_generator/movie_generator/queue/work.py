@@ -75,6 +75,8 @@ class Work:
         self._log(logging.INFO, "started: %s", address(self.job.url))
         try:
             outcome = await self._generated()
+            if isinstance(outcome, LeaseLostError):
+                raise outcome
             await finished(self._end(outcome))  # a finished result is not thrown away
         except LeaseLostError:
             self._log(logging.WARNING, "was cancelled or taken by another worker; leaving it")
@@ -83,11 +85,7 @@ class Work:
             raise
 
     async def _generated(self) -> VideoScript | Exception:
-        """The script, or why there is none.
-
-        Raises:
-            LeaseLostError: The job is no longer ours.
-        """
+        """The script, or why there is none; raises LeaseLostError if the job is not ours."""
         generation = asyncio.create_task(self._script())
         keeping = asyncio.create_task(self._keep())
         both = {generation, keeping}
@@ -108,11 +106,9 @@ class Work:
         try:
             async with asyncio.timeout(self._job_timeout) as limit:
                 return await self._generate(self.job.url, self._tell, self)
-        except TimeoutError as error:
-            if limit.expired():
-                return JobTimeoutError(f"Not done after {self._job_timeout:g} s; given up.")
-            return error
         except Exception as error:  # noqa: BLE001 - whatever a job raises is that job's end only
+            if isinstance(error, TimeoutError) and limit.expired():
+                return JobTimeoutError(f"Not done after {self._job_timeout:g} s; given up.")
             return error
 
     async def load(self) -> dict[str, str]:
@@ -128,18 +124,14 @@ class Work:
         await self._store(lambda: self._queue.keep_step(self._claim, key, content))
 
     async def _end(self, outcome: VideoScript | Exception) -> None:
-        if isinstance(outcome, LeaseLostError):
-            raise outcome
-        if isinstance(outcome, Exception):
-            _logger.debug("job %s", self.job.id, exc_info=outcome)
-            await self._fail(Failure.of(outcome))
+        """Store the script, or why there is none; then the job goes on if that may pass."""
+        if not isinstance(outcome, Exception):
+            result = outcome.model_dump_json()
+            await self._store(lambda: self._queue.complete(self._claim, result))
+            self._log(logging.INFO, "completed: %s", one_line(outcome.title))
             return
-        result = outcome.model_dump_json()
-        await self._store(lambda: self._queue.complete(self._claim, result))
-        self._log(logging.INFO, "completed: %s", one_line(outcome.title))
-
-    async def _fail(self, failure: Failure) -> None:
-        """End the attempt, and the job with it unless another one may do better."""
+        _logger.debug("job %s", self.job.id, exc_info=outcome)
+        failure = Failure.of(outcome)
         job, forget = self.job, failure.starts_over
         reason = redact(failure.reason, secrets_in(os.environ))
         if failure.passes and job.attempts < self._queue.max_attempts:
@@ -173,34 +165,24 @@ class Work:
                 async with asyncio.timeout(beat):
                     await self._news.wait()
             self._news.clear()
-            if not await self._renew():
+            began, told = time.monotonic(), (self.fraction, self._message)
+            try:
+                ours = await asyncio.to_thread(self._queue.keep, self._claim, *told)
+                self._renewed = began
+            except JobDatabaseError as error:
+                text = "cannot report that it is still running: %s"
+                self._log(logging.WARNING, text, one_line(error))
+                ours = self._holds()
+            if not ours:
                 return
             await asyncio.sleep(min(_SHORTEST_BEAT, beat))
-
-    async def _renew(self) -> bool:
-        began = time.monotonic()
-        try:
-            ours = await asyncio.to_thread(
-                self._queue.keep, self._claim, self.fraction, self._message
-            )
-        except JobDatabaseError as error:
-            self._log(
-                logging.WARNING, "cannot report that it is still running: %s", one_line(error)
-            )
-            return self._holds()
-        self._renewed = began
-        return ours
 
     def _holds(self) -> bool:
         """Whether the lease still holds as far as this process can know."""
         return time.monotonic() < self._renewed + self._queue.lease
 
     async def _store(self, write: Callable[[], bool]) -> None:
-        """Write something of the job.
-
-        Raises:
-            LeaseLostError: The job is no longer ours.
-        """
+        """Write something of the job; raises LeaseLostError if it is no longer ours."""
         if not await self._insist(write):
             raise LeaseLostError
 

@@ -127,8 +127,7 @@ class Worker:
         """Delete what is finished for too long, now and then."""
         while self.keep_days is not None:
             try:
-                pruned = await asyncio.to_thread(self.queue.prune, self.keep_days)
-                if pruned:
+                if pruned := await asyncio.to_thread(self.queue.prune, self.keep_days):
                     _logger.info("%s deleted", counted(pruned, "old job"))
             except JobDatabaseError as error:
                 _logger.warning("%s Old jobs will be deleted later.", one_line(error))

@@ -136,7 +136,7 @@ def test_private_urls_are_queued_and_worked_on_only_where_that_is_allowed(queue:
 
 
 def test_a_worker_without_a_key_ends_before_it_takes_a_job(queue: JobQueue) -> None:
-    (job_id,) = queue.enqueue(["https://pages.invalid/"])
+    ((job_id, _),) = queue.enqueue(["https://pages.invalid/"])
     others = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "")
     code, _, errors = run("worker", "--drain", OPENROUTER_API_KEY="", **others)
     assert code == 2

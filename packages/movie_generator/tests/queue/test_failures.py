@@ -45,7 +45,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def drained(queue: JobQueue, generate: Generate, url: str = "http://site.test/page") -> Job:
     """The job for ``url`` when all work is done."""
-    (job_id,) = queue.enqueue([url])
+    ((job_id, _),) = queue.enqueue([url])
 
     async def run() -> None:
         async with asyncio.timeout(60):

@@ -60,7 +60,7 @@ def only(queue: JobQueue) -> Job:
 
 def brought_to(queue: JobQueue, status: Status) -> int:
     """A new job in this state."""
-    (job_id,) = queue.enqueue([URL], again=True)
+    ((job_id, _),) = queue.enqueue([URL], again=True)
     if status is Status.CANCELLED:
         queue.cancel(job_id)
     elif status is not Status.PENDING:
@@ -74,7 +74,7 @@ def brought_to(queue: JobQueue, status: Status) -> int:
 
 
 def test_jobs_are_claimed_in_the_order_in_which_they_came(queue: JobQueue) -> None:
-    ids = queue.enqueue([f"{URL}/{number}" for number in range(3)])
+    ids = [it for it, _ in queue.enqueue([f"{URL}/{number}" for number in range(3)])]
     assert [claim(queue).job.id for _ in ids] == ids
     assert queue.claim("worker") is None
 
@@ -132,7 +132,7 @@ def test_workers_that_start_at_once_create_the_table_once(database_url: str) -> 
     def open_queue(_: int) -> int:
         start.wait(PATIENCE)
         queue = JobQueue(database_url)
-        (job_id,) = queue.enqueue([URL], again=True)
+        ((job_id, _),) = queue.enqueue([URL], again=True)
         queue.close()
         return job_id
 
@@ -241,7 +241,7 @@ def test_a_job_that_takes_its_workers_down_fails_after_some_attempts(hasty: JobQ
 
 
 def test_a_job_that_is_given_back_was_not_tried_and_comes_first(queue: JobQueue) -> None:
-    first, _ = queue.enqueue([URL, URL], again=True)
+    (first, _), _ = queue.enqueue([URL, URL], again=True)
     claimed = claim(queue)
     queue.keep(claimed, 0.5, "reading")
     assert queue.give_back(claimed)
@@ -356,8 +356,8 @@ def test_a_file_that_cannot_be_written_is_called_that(tmp_path: Path) -> None:
 def test_a_page_is_one_job_under_all_spellings_of_its_address(
     queue: JobQueue, spelling: str
 ) -> None:
-    (first,) = queue.enqueue(["https://bücher.example/straße/a~b?q=ä"])
-    assert queue.enqueue([spelling]) == [first]
+    ((first, _),) = queue.enqueue(["https://bücher.example/straße/a~b?q=ä"])
+    assert queue.enqueue([spelling]) == [(first, False)]
 
 
 def test_addresses_of_different_pages_are_different_jobs(queue: JobQueue) -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, create_engine, inspect, text
 
-from movie_generator.queue.database import JobDatabaseError
+from movie_generator.queue.database import METADATA, VERSION, JobDatabaseError
 from movie_generator.queue.jobs import JobQueue
-from movie_generator.queue.tables import METADATA, VERSION
 from tests.support import PATIENCE
 from tests.support.postgres import new_database
 
@@ -99,7 +98,10 @@ def test_jobs_of_the_first_version_are_taken_over_and_go_on(
         assert (failed.status, failed.error_message) == ("failed", "no such page")
         assert [claim.job.id for _ in "ab" if (claim := queue.claim("new"))] == [3, 4]
         assert (lapsed.attempts, waiting.next_attempt_at) == (2, None)
-        assert queue.enqueue(["http://SITE.test/2", "http://site.test/5"]) == [2, 5]
+        assert queue.enqueue(["http://SITE.test/2", "http://site.test/5"]) == [
+            (2, False),
+            (5, True),
+        ]
     assert version(engine) == VERSION
 
 
