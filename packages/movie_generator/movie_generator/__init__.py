@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from movie_generator.agent import AgentLoop as AgentLoop
+    from movie_generator.agent import convert_mcp_tools_to_openai as convert_mcp_tools_to_openai
     from movie_generator.client import MCPClient as MCPClient
     from movie_generator.generate import generate_script_from_url as generate_script_from_url
     from movie_generator.generate import (
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from movie_generator.models import ScriptSection as ScriptSection
     from movie_generator.models import SourcePage as SourcePage
     from movie_generator.models import VideoScript as VideoScript
-    from movie_generator.tools import convert_mcp_tools_to_openai as convert_mcp_tools_to_openai
 
 __version__ = "0.2.0"
 _MODULES = {
@@ -33,7 +33,7 @@ _MODULES = {
     "ScriptSection": "models",
     "SourcePage": "models",
     "VideoScript": "models",
-    "convert_mcp_tools_to_openai": "tools",
+    "convert_mcp_tools_to_openai": "agent",
     "generate_script_from_url": "generate",
     "generate_script_from_url_with_agent": "generate",
 }

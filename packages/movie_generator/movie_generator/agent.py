@@ -1,20 +1,22 @@
 """The agent: a model that calls MCP tools until it can answer, on the engine's loop."""
 
+import copy
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
 from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, names_of, run_loop
-from mcp_ghost.messages import LLMResponse, Message, was_cut_off
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema, was_cut_off
 from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.hosted import OPENROUTER
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, format_tool_response
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.prompts import of_servers
+from mcp_ghost.servers.tools import tool_schema
 from mcp_ghost.toolset import Call, Outcome, Tool, Toolset, Wrapper, outcome_of
 from movie_generator.checkpoints import Checkpoints
 from movie_generator.errors import AgentError, IterationLimitError
 from movie_generator.llm import model_client
-from movie_generator.tools import convert_mcp_tools_to_openai
 
 _GO_ON = "Your answer was cut off. Go on exactly where it stops; repeat nothing."
 _ENDS = {
@@ -33,6 +35,32 @@ class ToolSource(Protocol):
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> object:
         """The result of one call."""
+
+
+def convert_mcp_tools_to_openai(tools: Iterable[Mapping[str, Any] | object]) -> list[ToolSchema]:
+    """Return each of ``tools`` in OpenAI's format, in the same order; ``tools`` stay unchanged.
+
+    Takes entries of ``tools/list`` as dicts (``inputSchema``) and the SDK's objects
+    (``input_schema``, in earlier versions ``inputSchema``).
+
+    Raises:
+        TypeError: It is one tool, not a list.
+        ValueError: A tool has no name.
+    """
+    if isinstance(tools, Mapping):
+        raise TypeError("convert_mcp_tools_to_openai takes a list of tools; for one, write [tool].")
+    names = ("name", "description", "inputSchema", "input_schema")
+    converted = []
+    for tool in tools:
+        its = tool if isinstance(tool, Mapping) else {it: getattr(tool, it, None) for it in names}
+        name, schema = its.get("name"), its.get("inputSchema")
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"An MCP tool needs a name; this one has none: {tool!r:.200}")
+        schema = its.get("input_schema") if schema is None else schema
+        entry = {"name": name, "description": its.get("description"), "inputSchema": schema}
+        # The result is for the caller to change; the server's list is not.
+        converted.append(copy.deepcopy(tool_schema(entry)))
+    return converted
 
 
 class AgentLoop:
@@ -94,11 +122,29 @@ class AgentLoop:
             text = "\n\n".join(filter(None, head))
             self.messages.insert(0, {"role": "system", "content": text})
         said: list[str] = []
-        left = self._max_iterations
-        async with self._client as client:
+        left, why = self._max_iterations, "the answer was still being cut off"
+        async with self._client:
             while left > 0:
-                response, used = await self._until_text(client, left)
-                left -= used
+                loop = await run_loop(
+                    self.messages,
+                    ask=self._ask,
+                    answer_calls=self._told,
+                    max_iterations=left,
+                    observer=self._observer,
+                    tools=lambda: names_of(self._tools.schemas),
+                )
+                if loop.end is LoopEnd.LIMIT:
+                    why = "the model still asks for tools"
+                    break
+                response = loop.response
+                if loop.end is not LoopEnd.ANSWER:
+                    reason = response.finish_reason
+                    raise AgentError(
+                        f"The agent did not reach an answer: {_ENDS[loop.end]}"
+                        + (f" (finish_reason: {reason})." if reason else ".")
+                        + " Try again, or try another model."
+                    )
+                left -= loop.iterations
                 said.append(response.content or "")
                 if not was_cut_off(response):
                     return "".join(said).strip()
@@ -106,44 +152,19 @@ class AgentLoop:
                     {"role": "assistant", "content": response.content},
                     {"role": "user", "content": _GO_ON},
                 ]
-        raise self._limit_reached("the answer was still being cut off")
-
-    async def _until_text(self, client: ProviderClient, left: int) -> tuple[LLMResponse, int]:
-        """The next reply that is text, and how many replies it took."""
-
-        async def ask(messages: list[Message], _iteration: int) -> LLMResponse:
-            latest = {**messages[-1], "cache_control": {"type": "ephemeral"}}
-            tools = self._tools.schemas or None
-            return await client.complete([*messages[:-1], latest], tools=tools)
-
-        loop = await run_loop(
-            self.messages,
-            ask=ask,
-            answer_calls=self._told,
-            max_iterations=left,
-            observer=self._observer,
-            tools=lambda: names_of(self._tools.schemas),
+        raise IterationLimitError(
+            f"The agent reached its limit of {self._max_iterations} iterations: {why}. "
+            "Raise the limit, or give it a smaller task."
         )
-        if loop.end is LoopEnd.ANSWER:
-            return loop.response, loop.iterations
-        if loop.end is LoopEnd.LIMIT:
-            raise self._limit_reached("the model still asks for tools")
-        reason = loop.response.finish_reason
-        raise AgentError(
-            f"The agent did not reach an answer: {_ENDS[loop.end]}"
-            + (f" (finish_reason: {reason})." if reason else ".")
-            + " Try again, or try another model."
-        )
+
+    async def _ask(self, messages: list[Message], _iteration: int) -> LLMResponse:
+        latest = {**messages[-1], "cache_control": {"type": "ephemeral"}}
+        tools = self._tools.schemas or None
+        return await self._client.complete([*messages[:-1], latest], tools=tools)
 
     async def _told(self, response: LLMResponse, iteration: int) -> Batch:
         batch = await self._calls.answer(response, iteration)
         return replace(batch, answers=await self._checkpoints.told(self.messages, batch.answers))
-
-    def _limit_reached(self, why: str) -> IterationLimitError:
-        return IterationLimitError(
-            f"The agent reached its limit of {self._max_iterations} iterations: {why}. "
-            "Raise the limit, or give it a smaller task."
-        )
 
 
 class _OfSource(Toolset):

@@ -23,7 +23,7 @@ import httpx2
 from mcp_ghost.messages import Message
 from mcp_ghost.providers.transport import Endpoint, content_of, network_transport
 from mcp_ghost.redact import Redactor
-from mcp_ghost.results import JSON, ToolCallResult, jsonable
+from mcp_ghost.results import JSON, ToolCallResult, jsonable, parsed
 from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 
 MOST_STEP_CHARACTERS = 8 * 2**20
@@ -58,11 +58,6 @@ class Checkpoints:
         self._made: Counter[str] = Counter()
         self._lost: Exception | None = None
 
-    @property
-    def are_kept(self) -> bool:
-        """Whether there is a store to continue from."""
-        return self._store is not None
-
     async def step(self, kind: str, subject: JSON, make: Callable[[], Awaitable[JSON]]) -> JSON:
         """What ``make`` gives, or gave when this step was first made.
 
@@ -76,7 +71,10 @@ class Checkpoints:
         if self._kept is None:
             self._kept = await self._store.load()
             self._room -= sum(map(len, self._kept.values()))
-        name = f"{kind} {_fingerprint(subject)}"
+        ids: dict[str, str] = {}
+        text = json.dumps(subject, sort_keys=True)
+        text = _OUR_CALL_ID.sub(lambda it: ids.setdefault(it[0], f"call_{len(ids)}"), text)
+        name = f"{kind} {hashlib.sha256(text.encode()).hexdigest()[:32]}"
         key = f"{name} {self._made[name] + 1}"
         if key not in self._kept:
             await finished(self._save(self._store, self._kept, key, await make()))
@@ -132,7 +130,7 @@ class _AnsweredOnce(httpx2.AsyncBaseTransport):
         subject: JSON = [request.url.path, {key: asked[key] for key in asked if key != "tools"}]
         try:
             answer = await self._checkpoints.step("model", subject, partial(self._ask, request))
-        except _NoAnswerError as error:
+        except httpx2.HTTPStatusError as error:
             return error.response
         return httpx2.Response(200, text=str(answer), headers={"content-type": "application/json"})
 
@@ -147,32 +145,17 @@ class _AnsweredOnce(httpx2.AsyncBaseTransport):
         self._network = self._network or network_transport(endpoint)
         response = await self._network.handle_async_request(request)
         if not response.is_success:
-            raise _NoAnswerError(response)
+            raise httpx2.HTTPStatusError("no answer", request=request, response=response)
         try:
             content = await content_of(response, endpoint)
         finally:
             await response.aclose()
-        if not _is_answer(content):
+        body = parsed(content)
+        if not isinstance(body, dict) or body.get("error"):  # which some send with status 200
             kind = {"content-type": response.headers.get("content-type", "")}
-            raise _NoAnswerError(httpx2.Response(200, content=content, headers=kind))
+            response = httpx2.Response(200, content=content, headers=kind)
+            raise httpx2.HTTPStatusError("no answer", request=request, response=response)
         return content.decode("utf-8", errors="replace")
-
-
-def _is_answer(content: bytes) -> bool:
-    """Whether a success is one: some servers send their errors with status 200."""
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(body, dict) and not body.get("error")
-
-
-class _NoAnswerError(Exception):
-    """Raised when the model's server does not answer but refuses or fails."""
-
-    def __init__(self, response: httpx2.Response) -> None:
-        super().__init__(f"status {response.status_code}")
-        self.response = response
 
 
 class _CalledOnce(Wrapper):
@@ -205,14 +188,6 @@ class _CalledOnce(Wrapper):
                 "result": {**asdict(outcome.result), "content": jsonable(outcome.result.content)}
             }
         return {"failure": outcome.reason}
-
-
-def _fingerprint(subject: JSON) -> str:
-    """The same for the same ``subject``, in every process."""
-    text = json.dumps(subject, sort_keys=True)
-    ids: dict[str, str] = {}
-    text = _OUR_CALL_ID.sub(lambda found: ids.setdefault(found[0], f"call_{len(ids)}"), text)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 async def finished(work: Awaitable[object]) -> None:

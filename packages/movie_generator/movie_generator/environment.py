@@ -14,10 +14,6 @@ DATABASE_WAIT = 60.0
 """Seconds for which a worker waits for a PostgreSQL server that does not answer."""
 
 
-def _listed(text: object) -> object:
-    return tuple(text.replace(",", " ").split()) if isinstance(text, str) else text
-
-
 class Environment(BaseModel):
     """The variables as they are now; an empty one counts as unset."""
 
@@ -31,9 +27,9 @@ class Environment(BaseModel):
     max_attempts: int = Field(MAX_ATTEMPTS, alias="MOVIE_MAX_ATTEMPTS", ge=1, le=999)
     keep_days: float | None = Field(None, alias="MOVIE_KEEP_DAYS", ge=0)
     allow_private_urls: bool = Field(default=False, alias="MOVIE_ALLOW_PRIVATE_URLS")
-    allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
-        (), alias="MOVIE_ALLOWED_HOSTS"
-    )
+    allowed_hosts: Annotated[
+        tuple[str, ...], BeforeValidator(lambda text: tuple(text.replace(",", " ").split()))
+    ] = Field((), alias="MOVIE_ALLOWED_HOSTS")
     config_path: str | None = Field(None, alias="CONFIG_PATH")
     mcp_config_path: str | None = Field(None, alias="MCP_CONFIG_PATH")
 

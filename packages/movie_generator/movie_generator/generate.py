@@ -81,11 +81,17 @@ async def generate_script_from_url(
         ScriptError: The model wrote no usable script.
         LLMError: The model could not be asked.
     """
-    config = config or AppConfig.load(config_path)
-    policy = _policy(allow_private_urls, allowed_hosts)
     body = html.encode("utf-8", "replace") if isinstance(html, str) else html
-    sources = [url if body is None else Saved(url, body), *more_urls]
-    return await _Generation(sources, config, api_key, base_url, on_progress, policy, store).run()
+    return await _Generation(
+        [url if body is None else Saved(url, body), *more_urls],
+        config or AppConfig.load(config_path),
+        on_progress,
+        store,
+        api_key=api_key,
+        base_url=base_url,
+        allow_private=allow_private_urls,
+        hosts=allowed_hosts,
+    ).run()
 
 
 async def generate_script_from_url_with_agent(
@@ -112,11 +118,16 @@ async def generate_script_from_url_with_agent(
         AgentError: The agent did not finish within its limit.
         Exception: Whatever :func:`generate_script_from_url` raises.
     """
-    config = config or AppConfig.load(config_path)
-    policy = _policy(allow_private_urls, allowed_hosts)
-    sources, servers = [url, *more_urls], mcp_config_path
     return await _Generation(
-        sources, config, api_key, base_url, on_progress, policy, store, servers
+        [url, *more_urls],
+        config or AppConfig.load(config_path),
+        on_progress,
+        store,
+        mcp_config_path,
+        api_key=api_key,
+        base_url=base_url,
+        allow_private=allow_private_urls,
+        hosts=allowed_hosts,
     ).run()
 
 
@@ -149,18 +160,8 @@ async def generate_as_configured(
     """
     environment = environment or Environment.read()
     config = config or AppConfig.load(environment.config_path)
-    sources, servers = [source, *more], environment.mcp_config_path
-    policy = _policy(None, None)
-    return await _Generation(sources, config, None, None, on_progress, policy, store, servers).run()
-
-
-def _policy(allow_private: bool | None, hosts: Iterable[str] | None) -> UrlPolicy:
-    """Let what is given beat what the environment says."""
-    environment = Environment.read()
-    return UrlPolicy.of(
-        environment.allowed_hosts if hosts is None else hosts,
-        allow_private=environment.allow_private_urls if allow_private is None else allow_private,
-    )
+    servers = environment.mcp_config_path
+    return await _Generation([source, *more], config, on_progress, store, servers).run()
 
 
 class _Generation:
@@ -170,15 +171,23 @@ class _Generation:
         self,
         sources: Iterable[str | Saved],
         config: AppConfig,
-        api_key: str | None,
-        base_url: str | None,
         on_progress: OnProgress | None,
-        policy: UrlPolicy,
         store: Store | None,
         mcp_config: str | Path | Mapping[str, Any] | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        allow_private: bool | None = None,
+        hosts: Iterable[str] | None = None,
     ) -> None:
         """Find servers and model, so that a missing key is noticed before anything is read."""
-        limits = config.limits
+        limits, environment = config.limits, Environment.read()
+        self._policy = policy = UrlPolicy.of(
+            environment.allowed_hosts if hosts is None else hosts,
+            allow_private=(
+                environment.allow_private_urls if allow_private is None else allow_private
+            ),
+        )
         timeout, most = limits.startup_timeout, _RESULT_CHARACTERS
         self._servers = servers = (
             None
@@ -190,8 +199,7 @@ class _Generation:
             pages.setdefault(it if isinstance(it, Saved) else url_key(it), it)
         self._sources = [it if isinstance(it, Saved) else it.strip() for it in pages.values()]
         self._config = config
-        self._progress = _Progress(on_progress)
-        self._policy = policy
+        self._progress = _Progress(on_progress, limits.iterations)
         self._robots = Robots(policy, timeout=limits.page_timeout, obey=config.obey_robots)
         self._checkpoints = Checkpoints(store)
         self._client = model_client(
@@ -202,9 +210,7 @@ class _Generation:
             wire=config.wire,
             transport=self._checkpoints.transport(),
             # Where the steps are kept, the work can wait until later.
-            retry=BriefRetries(max_attempts=2, max_delay=2.0)
-            if self._checkpoints.are_kept
-            else None,
+            retry=None if store is None else BriefRetries(max_attempts=2, max_delay=2.0),
         )
         key = self._client.api_key
         self._checkpoints.redactor = servers.redactor(key) if servers else redactor_of({}, [key])
@@ -271,7 +277,7 @@ class _Generation:
                 max_iterations=limits.iterations,
                 system_prompt=prompts.READER,
                 client=self._client,
-                observer=_Steps(progress, limits.iterations),
+                observer=progress,
                 checkpoints=self._checkpoints,
             )
             try:
@@ -311,11 +317,12 @@ class _Generation:
         return script.model_copy(update={"page": source})
 
 
-class _Progress:
-    """Reports progress in order, and never less than before."""
+class _Progress(LoopObserver):
+    """Reports progress, to which the agent's replies belong, and never less than before."""
 
-    def __init__(self, on_progress: OnProgress | None) -> None:
+    def __init__(self, on_progress: OnProgress | None, iterations: int) -> None:
         self._on_progress = on_progress
+        self._iterations = iterations
         self._fraction = 0.0
 
     def tell(self, fraction: float, message: str) -> None:
@@ -327,14 +334,6 @@ class _Progress:
         """Report something that does not advance the work."""
         self.tell(self._fraction, message)
 
-
-class _Steps(LoopObserver):
-    """The agent's replies as progress."""
-
-    def __init__(self, progress: _Progress, iterations: int) -> None:
-        self._progress = progress
-        self._iterations = iterations
-
     def iteration_started(self, iteration: int) -> None:
         share = min(1.0, (iteration - 1) / self._iterations)
-        self._progress.tell(0.05 + 0.4 * share, "The agent is choosing what to read")
+        self.tell(0.05 + 0.4 * share, "The agent is choosing what to read")

@@ -7,7 +7,6 @@ them up.
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 from mcp_ghost.messages import Message
 from mcp_ghost.providers.client import ProviderClient
@@ -60,7 +59,15 @@ async def judged(
             response_format={"type": "json_schema", "json_schema": _SCHEMA},
             max_tokens=1_000 + _TOKENS_A_SENTENCE * len(asked),
         )
-        verdicts = _verdicts(json_object(response.content or "", "verdicts"))
+        answer = json_object(response.content or "", "verdicts") or {}
+        listed = answer.get("verdicts")
+        verdicts: dict[int, tuple[str, str]] = {
+            it["number"]: (it["verdict"], str(it.get("span") or "").strip())
+            for it in (listed if isinstance(listed, list) else [])
+            if isinstance(it, dict)
+            and type(it.get("number")) is int
+            and it.get("verdict") in _VERDICTS
+        }
         if missing := [it for it in range(1, len(asked) + 1) if it not in verdicts]:
             messages += prompts.sent_back(response, prompts.judge_again(missing))
             continue
@@ -74,29 +81,15 @@ async def judged(
 def _faults(
     asked: list[Fault], verdicts: dict[int, tuple[str, str]], evidence: Evidence
 ) -> list[Fault]:
-    reasons = [_reason(*verdicts[number], evidence) for number in range(1, len(asked) + 1)]
-    return [
-        replace(it, reasons=(reason,)) for it, reason in zip(asked, reasons, strict=True) if reason
-    ]
-
-
-def _verdicts(answer: dict[str, Any] | None) -> dict[int, tuple[str, str]]:
-    """The verdict on each sentence, by its number, and the words of the page that decide."""
-    listed = answer.get("verdicts") if answer else None
-    return {
-        it["number"]: (it["verdict"], str(it.get("span") or ""))
-        for it in (listed if isinstance(listed, list) else [])
-        if isinstance(it, dict) and type(it.get("number")) is int and it.get("verdict") in _VERDICTS
-    }
-
-
-def _reason(verdict: str, span: str, evidence: Evidence) -> str:
-    """Why a sentence cannot stay; empty if it can."""
-    if verdict == "no statement":
-        return ""
-    stands = len(span.strip()) >= _SHORTEST and evidence.has(span)
-    if verdict == "contradicted" and stands:
-        return f"the page says otherwise: “{span.strip()}”"
-    if verdict == "supported" and stands:
-        return ""
-    return "the page does not say that"
+    """Those of ``asked`` that cannot stay, with the reason."""
+    faults = []
+    for number, it in enumerate(asked, start=1):
+        verdict, span = verdicts[number]
+        stands = len(span) >= _SHORTEST and evidence.has(span)
+        if verdict == "no statement" or (verdict == "supported" and stands):
+            continue
+        reason = "the page does not say that"
+        if verdict == "contradicted" and stands:
+            reason = f"the page says otherwise: “{span}”"
+        faults.append(replace(it, reasons=(reason,)))
+    return faults

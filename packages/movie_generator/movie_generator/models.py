@@ -27,11 +27,9 @@ class _Part(BaseModel):
     @classmethod
     def _whole_characters(cls, value: object) -> object:
         """Half a character, which models send now and then, can be written to no file."""
-        return (
-            _HALF_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", value)
-            if isinstance(value, str)
-            else value
-        )
+        if not isinstance(value, str):
+            return value
+        return _HALF_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", value)
 
 
 class Source(_Part):
@@ -196,19 +194,14 @@ class VideoScript(_Part):
                 return cls.model_validate_json(text)
             return cls.model_validate(read_yaml(text))
         except ValueError as error:
+            reason = str(error)
+            if isinstance(error, UnicodeDecodeError):
+                reason = "it is not UTF-8"
+            elif isinstance(error, ValidationError):
+                first = error.errors(include_url=False)[0]
+                is_empty = first["type"] == "model_type"
+                reason = "it has no title and no sections" if is_empty else problem(dict(first), [])
             raise ScriptError(
-                f"{path} is not a video script: {_first_wrong(error)}. "
+                f"{path} is not a video script: {reason}. "
                 "Name a file that `script` or `result` has saved."
             ) from error
-
-
-def _first_wrong(error: ValueError) -> str:
-    """What keeps a file from being a script; of several things, the first."""
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8"
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "model_type":
-        return "it has no title and no sections"
-    return problem(dict(first), [])

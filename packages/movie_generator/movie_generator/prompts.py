@@ -94,12 +94,9 @@ def writer(config: AppConfig) -> str:
     rules = _WRITER.replace("{sections}", str(config.sections))
     if config.minutes:
         dense = config.language.partition("-")[0] in ("ja", "zh", "ko")
-        pace = (
-            f"{config.minutes * 300:.0f} characters"
-            if dense
-            else f"{config.minutes * 150:.0f} words"
-        )
-        rules += f"- Saying all narrations takes about {config.minutes:g} minutes: {pace}.\n"
+        pace, unit = (300, "characters") if dense else (150, "words")
+        much = f"{config.minutes * pace:.0f} {unit}"
+        rules += f"- Saying all narrations takes about {config.minutes:g} minutes: {much}.\n"
     japanese = config.language.startswith("ja")
     language = _JAPANESE if japanese else _LANGUAGE.format(language=language_name(config.language))
     parts = [rules, language, voices, _DATA, _SHAPE + json.dumps(_example(script_schema(config)))]

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from mcp_ghost.config import problem
 from mcp_ghost.files import read_regular
 from mcp_ghost.providers.common import WireChoice
+from mcp_ghost.text import reason
 from movie_generator.errors import SettingsError
 from movie_generator.grounding.language import language_name
 
@@ -42,6 +43,9 @@ class Limits(_Settings):
     """Seconds for one reply of the model."""
     answer_tokens: int = Field(default=16_000, ge=256)
     """Length of the script as the model writes it."""
+
+
+_PARTS: dict[str | int, type[_Settings]] = {"limits": Limits, "personas": Persona}
 
 
 class AppConfig(_Settings):
@@ -106,8 +110,7 @@ class AppConfig(_Settings):
         except UnicodeDecodeError as error:
             raise SettingsError(f"Configuration {path} is not UTF-8. Save it as UTF-8.") from error
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise SettingsError(f"Configuration {path} cannot be read: {reason}.") from error
+            raise SettingsError(f"Configuration {path} cannot be read: {reason(error)}.") from error
         if not isinstance(data, dict | None):
             raise SettingsError(
                 f"Configuration {path} holds no settings. Write one on each line, such as "
@@ -117,17 +120,10 @@ class AppConfig(_Settings):
             return cls.model_validate(data or {})
         except ValidationError as error:
             problems = "; ".join(
-                problem(dict(it), _FIELDS.get(it["loc"][0] if len(it["loc"]) > 1 else "", []))
+                problem(dict(it), _PARTS.get((*it["loc"], "")[0], AppConfig).model_fields)
                 for it in error.errors()
             )
             raise SettingsError(f"Configuration {path}: {problems}.") from error
-
-
-_FIELDS: dict[str | int, list[str]] = {
-    "": [*AppConfig.model_fields],
-    "limits": [*Limits.model_fields],
-    "personas": [*Persona.model_fields],
-}
 
 
 def read_yaml(text: str) -> object:
@@ -149,5 +145,5 @@ def read_yaml(text: str) -> object:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except ValueError as error:  # of Python's own dates and numbers
-        reason = str(error).partition(";")[0]
-        raise ValueError(f"a date or number in it is impossible ({reason})") from error
+        said = str(error).partition(";")[0]
+        raise ValueError(f"a date or number in it is impossible ({said})") from error

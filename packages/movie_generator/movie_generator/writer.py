@@ -1,7 +1,11 @@
-"""From a page to a script: asked for with a strict schema, checked, and once sent back."""
+"""From a page to a script: asked for with a strict schema, checked, and once sent back.
+
+Of what the model writes again, only what was wrong before is taken.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from difflib import SequenceMatcher
 
 from pydantic import ValidationError
 
@@ -13,11 +17,11 @@ from movie_generator.errors import ScriptError
 from movie_generator.grounding import check
 from movie_generator.grounding.evidence import Evidence
 from movie_generator.judge import judged
-from movie_generator.models import VideoScript
+from movie_generator.models import Narration, VideoScript
 from movie_generator.pages.page import Page
 from movie_generator.quality import problems as useless
-from movie_generator.repair import merged
 from movie_generator.settings import AppConfig
+from movie_generator.speech import sentences
 
 _MAX_PROBLEMS = 12
 _MAX_UNSUPPORTED = 40
@@ -42,13 +46,11 @@ async def write_script(
         {"role": "user", "content": prompts.writing_task(page)},
     ]
     evidence = Evidence(page.text, page.head)
-    response = await _ask(client, messages, page, config)
-    script, problems = _read(response, page, config)
+    response, script, problems = await _written(client, messages, page, config)
     if script is None:
         told(f"The script is being corrected: {problems[0]}")
         messages += prompts.sent_back(response, prompts.repair(problems))
-        response = await _ask(client, messages, page, config)
-        script, problems = _read(response, page, config)
+        response, script, problems = await _written(client, messages, page, config)
     if script is None:
         raise ScriptError(
             f"The model {client.model} did not write a usable script: {'; '.join(problems)}. "
@@ -59,7 +61,7 @@ async def write_script(
         told(f"The script is being corrected: {faults[0]}")
         listed = [*map(str, faults[:_MAX_UNSUPPORTED])]
         messages += prompts.sent_back(response, prompts.ground(listed))
-        again, _ = _read(await _ask(client, messages, page, config), page, config, in_part=True)
+        _, again, _ = await _written(client, messages, page, config, in_part=True)
         if again is not None:
             script = merged(script, again, faults)
             faults = await _faults(script, evidence, config)
@@ -81,29 +83,29 @@ async def _faults(script: VideoScript, evidence: Evidence, config: AppConfig) ->
     return await asyncio.to_thread(lambda: [*check.faults(script, evidence, language)])
 
 
-async def _ask(
-    client: ProviderClient, messages: list[Message], page: Page, config: AppConfig
-) -> LLMResponse:
-    """A reply; no tools are offered, so that nothing in the page can call one."""
+async def _written(
+    client: ProviderClient,
+    messages: list[Message],
+    page: Page,
+    config: AppConfig,
+    *,
+    in_part: bool = False,
+) -> tuple[LLMResponse, VideoScript | None, list[str]]:
+    """A reply with the script in it, or with what is wrong with that.
+
+    No tools are offered, so that nothing in the page can call one. Of a script that is taken only
+    ``in_part``, it is no fault that little is left.
+    """
     schema = {
         "name": "video_script",
         "strict": True,
         "schema": prompts.script_schema(config, page.images),
     }
-    return await client.complete(
+    response = await client.complete(
         messages,
         response_format={"type": "json_schema", "json_schema": schema},
         max_tokens=config.limits.answer_tokens,
     )
-
-
-def _read(
-    response: LLMResponse, page: Page, config: AppConfig, *, in_part: bool = False
-) -> tuple[VideoScript | None, list[str]]:
-    """The script in a reply, or what is wrong with it.
-
-    Of one that is taken only ``in_part``, it is no fault that little is left.
-    """
     found = json_object(response.content or "", "sections")
     try:
         script = VideoScript.model_validate(found)
@@ -127,7 +129,70 @@ def _read(
                 section.source_image_url = None
         problems = [*useless(script, config)]
         if not problems or (in_part and script.sections):
-            return script, []
+            return response, script, []
     if response.finish_reason == "length":
         problems.insert(0, "it was cut off at the length limit; write fewer or shorter sections")
-    return None, problems[:_MAX_PROBLEMS]
+    return response, None, problems[:_MAX_PROBLEMS]
+
+
+def merged(script: VideoScript, again: VideoScript, faults: Iterable[check.Fault]) -> VideoScript:
+    """``script`` with its faults as they are in ``again``, which may leave them out."""
+    wrong: dict[tuple[int, int], set[int | None]] = {}
+    for fault in faults:
+        wrong.setdefault((fault.section, fault.narration), set()).add(fault.sentence)
+    old = [*script.narrations()]
+    new = [it for *_, it in again.narrations()]
+    faulty = {index for index, (number, place, _) in enumerate(old) if (number, place) in wrong}
+    partners = dict(_pairs([it.text for *_, it in old], [it.text for it in new], faulty))
+    left: dict[tuple[int, int], list[Narration]] = {}
+    for index, (number, place, narration) in enumerate(old):
+        where = number, place
+        if index not in faulty:
+            left[where] = [narration]
+        elif index in partners:
+            left[where] = _mended(narration, new[partners[index]], wrong[where])
+        else:  # left out; what only lacks its source stays
+            left[where] = [] if wrong[where] - {None} else [narration]
+    return script.replaced(lambda number, place, _: left[number, place])
+
+
+def _pairs(old: list[str], new: list[str], wrong: set[int]) -> Iterator[tuple[int, int]]:
+    """Which of ``new`` stands for which of ``old``."""
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for tag, start, end, its_start, its_end in matcher.get_opcodes():
+        if tag == "equal" or end - start == its_end - its_start:
+            yield from zip(range(start, end), range(its_start, its_end), strict=True)
+            continue
+        free = [*range(its_start, its_end)]
+        for index in (it for it in range(start, end) if it in wrong and free):
+            best = max(free, key=lambda it: SequenceMatcher(None, old[index], new[it]).ratio())
+            free.remove(best)
+            yield index, best
+
+
+def _mended(old: Narration, new: Narration, wrong: set[int | None]) -> list[Narration]:
+    """``old`` with its wrong sentences, and its source, from ``new``."""
+    texts, its_texts = sentences(old.text), sentences(new.text)
+    readings, its_readings = check.readings_of(old, texts), check.readings_of(new, its_texts)
+    whole = {*range(len(texts))} <= wrong
+    if whole or not (readings and its_readings):
+        said = {"text": new.text, "reading": new.reading} if wrong - {None} else {}
+        return [old.model_copy(update={**said, "source": new.source})]
+    partners = dict(_pairs(texts, its_texts, {it for it in wrong if it is not None}))
+    kept = [it for it in range(len(texts)) if it not in wrong or it in partners]
+    taken = {it: partners[it] for it in kept if it in wrong}
+    text, reading = (
+        "".join(_spaced(theirs[taken[it]]) if it in taken else _spaced(ours[it]) for it in kept)
+        for ours, theirs in ((texts, its_texts), (readings, its_readings))
+    )
+    joined = old.model_copy(
+        update={"text": text.strip(), "reading": reading.strip(), "source": new.source}
+    )
+    return [joined] if text.strip() else []
+
+
+def _spaced(sentence: str) -> str:
+    """A sentence that another one may follow."""
+    ends = sentence.rstrip('\u300d\u300f\uff09\u201d"')[-1:] in "\u3002\uff01\uff1f"
+    ends = ends or sentence[-1:].isspace()
+    return sentence if ends else f"{sentence} "

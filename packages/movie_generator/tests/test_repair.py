@@ -7,7 +7,7 @@ import pytest
 from movie_generator.grounding.check import faults
 from movie_generator.grounding.evidence import Evidence
 from movie_generator.models import VideoScript
-from movie_generator.repair import merged
+from movie_generator.writer import merged
 
 PAGE = Evidence(
     "On 3 March 1834 Anna Lind opened the Harlow Bridge, which is 412 metres long. It was built "

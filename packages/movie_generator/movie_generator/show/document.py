@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from movie_generator.models import Narration, VideoScript
+from movie_generator.models import VideoScript
 from movie_generator.show.lines import passages
 
 _HERE = Path(__file__).parent
@@ -39,7 +39,7 @@ def document(script: VideoScript) -> str:
 def _script(script: VideoScript) -> Iterator[str]:
     yield f'<h1 dir="auto">{escape(script.title)}</h1>'
     yield f'<p dir="auto">{escape(script.description)}</p>'
-    marked = {number for passage in passages(script) for number in passage.narrations}
+    marked = {number for _, numbers in passages(script) for number in numbers}
     without = len([*script.narrations()]) - len(marked)
     dashed = f"{without} without a source {'is' if without == 1 else 'are'} dashed."
     sources = dashed if without else "Each has its source."
@@ -48,7 +48,12 @@ def _script(script: VideoScript) -> Iterator[str]:
     for section in script.sections:
         yield f'<section><h2 dir="auto">{escape(section.title)}</h2><ol>'
         for narration in section.narrations:
-            yield _narration(narration, number, known=number in marked)
+            spoken = narration.reading.strip() != narration.text.strip()
+            reading = f'<small dir="auto">{escape(narration.reading)}</small>' if spoken else ""
+            who = f"<b>{escape(narration.persona_id)}</b> " if narration.persona_id else ""
+            text = f'<span dir="auto">{who}{escape(narration.text)}</span>{reading}'
+            target = f' href="#p{number}"' if number in marked else ' tabindex="0"'
+            yield f"<li><a class=narration data-number={number}{target}>{text}</a></li>"
             number += 1
         yield "</ol>"
         if section.slide_prompt:
@@ -61,15 +66,6 @@ def _script(script: VideoScript) -> Iterator[str]:
         for lost in script.dropped:
             yield f'<li dir="auto"><s>{escape(lost.text)}</s><small>{escape(lost.why)}</small></li>'
         yield "</ul></section>"
-
-
-def _narration(narration: Narration, number: int, *, known: bool) -> str:
-    spoken = narration.reading.strip() != narration.text.strip()
-    reading = f'<small dir="auto">{escape(narration.reading)}</small>' if spoken else ""
-    who = f"<b>{escape(narration.persona_id)}</b> " if narration.persona_id else ""
-    text = f'<span dir="auto">{who}{escape(narration.text)}</span>{reading}'
-    target = f' href="#p{number}"' if known else ' tabindex="0"'
-    return f"<li><a class=narration data-number={number}{target}>{text}</a></li>"
 
 
 def _link(url: str) -> str:
@@ -91,15 +87,14 @@ def _page(script: VideoScript) -> Iterator[str]:
     yield f'<aside><h2 dir="auto">{escape(page.title or "The page")}</h2><p>{_link(page.url)}</p>'
     pieces: list[str] = []
     begun: set[int] = set()
-    for passage in passages(script):
-        text = escape(passage.text)
-        if not passage.narrations:
-            pieces.append(text)
-            continue
-        ids = "".join(f'<i id="p{it}"></i>' for it in passage.narrations if it not in begun)
-        begun |= {*passage.narrations}
-        numbers = " ".join(map(str, passage.narrations))
-        pieces.append(f'{ids}<mark data-narrations="{numbers}">{text}</mark>')
+    for text, numbers in passages(script):
+        piece = escape(text)
+        if numbers:
+            ids = "".join(f'<i id="p{it}"></i>' for it in numbers if it not in begun)
+            begun |= {*numbers}
+            resting = " ".join(map(str, numbers))
+            piece = f'{ids}<mark data-narrations="{resting}">{piece}</mark>'
+        pieces.append(piece)
     yield f'<div class=text dir="auto">{"".join(pieces)}</div></aside>'
 
 

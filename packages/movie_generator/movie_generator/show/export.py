@@ -7,7 +7,6 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 
 from movie_generator.models import Narration, ScriptSection, VideoScript
@@ -23,48 +22,31 @@ _COMMON = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class _Cue:
-    """What is shown at a time."""
-
-    start: float
-    end: float
-    text: str
-    persona: str | None
-
-
 def exported(script: VideoScript, form: str) -> str:
     """``script`` as ``text``, ``srt``, ``vtt`` or ``scenes``."""
     if form == "text":
-        return _text(script)
+        parts = [script.title, script.description]
+        for section in script.sections:
+            said = [
+                f"{it.persona_id}: {it.text}" if it.persona_id else it.text
+                for it in section.narrations
+            ]
+            parts += [section.title, "\n".join(said)]
+        return "\n\n".join(filter(None, parts)) + "\n"
     if form == "scenes":
         scenes = {"title": script.title, "scenes": [*_scenes(script)]}
         return json.dumps(scenes, ensure_ascii=False, indent=2) + "\n"
-    if form == "vtt":
-        cues = [
-            f"{_clock(it.start, '.')} --> {_clock(it.end, '.')}\n"
-            + (f"<v {escape(it.persona)}>" if it.persona else "")
-            + escape(it.text, quote=False)
-            for it in _cues(script)
-        ]
-        return "\n\n".join(["WEBVTT", *cues, ""])
-    cues = [
-        f"{number}\n{_clock(it.start, ',')} --> {_clock(it.end, ',')}\n"
-        + (f"{it.persona}: " if it.persona else "")
-        + it.text
-        for number, it in enumerate(_cues(script), start=1)
-    ]
-    return "\n\n".join([*cues, ""])
-
-
-def _text(script: VideoScript) -> str:
-    parts = [script.title, script.description]
-    for section in script.sections:
-        said = [
-            f"{it.persona_id}: {it.text}" if it.persona_id else it.text for it in section.narrations
-        ]
-        parts += [section.title, "\n".join(said)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    blocks = ["WEBVTT"] if form == "vtt" else []
+    for number, (start, end, persona, text) in enumerate(_cues(script), start=1):
+        if form == "vtt":
+            who = f"<v {escape(persona)}>" if persona else ""
+            time = f"{_clock(start, '.')} --> {_clock(end, '.')}"
+            blocks.append(f"{time}\n{who}{escape(text, quote=False)}")
+        else:
+            who = f"{persona}: " if persona else ""
+            time = f"{_clock(start, ',')} --> {_clock(end, ',')}"
+            blocks.append(f"{number}\n{time}\n{who}{text}")
+    return "\n\n".join([*blocks, ""])
 
 
 def _narrations(script: VideoScript) -> Iterator[tuple[ScriptSection, Narration, float, float]]:
@@ -77,19 +59,23 @@ def _narrations(script: VideoScript) -> Iterator[tuple[ScriptSection, Narration,
             start = end
 
 
-def _cues(script: VideoScript) -> Iterator[_Cue]:
+def _cues(script: VideoScript) -> Iterator[tuple[float, float, str | None, str]]:
+    """Each text that is shown at once: from when and until when, whose it is, and the text."""
     for _, narration, start, _ in _narrations(script):
         for sentence in sentences(narration.text):
             wrapped = textwrap.wrap(sentence, _DENSE_LINE if is_dense(sentence) else _LINE)
             for first in range(0, len(wrapped), 2):
                 text = "\n".join(wrapped[first : first + 2])
                 end = start + seconds(text)
-                yield _Cue(start, end, text, narration.persona_id)
+                yield start, end, narration.persona_id, text
                 start = end
 
 
 def _scenes(script: VideoScript) -> Iterator[dict[str, object]]:
     for section, narration, start, end in _narrations(script):
+        # Words by which a picture is found are best taken from its prompt, which is English.
+        words = _WORD.findall(section.slide_prompt or "") or _WORD.findall(section.title)
+        terms = dict.fromkeys(it.lower() for it in words if it.lower() not in _COMMON)
         yield {
             "section": section.title,
             "text": narration.text,
@@ -97,17 +83,10 @@ def _scenes(script: VideoScript) -> Iterator[dict[str, object]]:
             "persona": narration.persona_id,
             "start": round(start, 1),
             "seconds": round(end - start, 1),
-            "searchTerms": _terms(section),
+            "searchTerms": [*terms][:_MOST_TERMS],
             "image": section.source_image_url,
             "imagePrompt": section.slide_prompt,
         }
-
-
-def _terms(section: ScriptSection) -> list[str]:
-    """Words by which a picture of the section is found, from its prompt, which is English."""
-    words = _WORD.findall(section.slide_prompt or "") or _WORD.findall(section.title)
-    terms = dict.fromkeys(it.lower() for it in words if it.lower() not in _COMMON)
-    return [*terms][:_MOST_TERMS]
 
 
 def _clock(time: float, mark: str) -> str:

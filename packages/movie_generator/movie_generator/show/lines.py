@@ -1,7 +1,6 @@
 """A script on a terminal: each narration, and below it the words of the page that it rests on."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mcp_ghost.cli.screen import Screen
@@ -9,17 +8,11 @@ from mcp_ghost.text import counted
 from movie_generator.models import VideoScript
 
 
-@dataclass(frozen=True)
-class Passage:
-    """A piece of the page's text."""
+def passages(script: VideoScript) -> Iterator[tuple[str, list[int]]]:
+    """The text of the script's page in pieces, each with the numbers of narrations that rest on it.
 
-    text: str
-    narrations: tuple[int, ...]
-    """The numbers of the narrations that rest on it, from 0 throughout the script."""
-
-
-def passages(script: VideoScript) -> Iterator[Passage]:
-    """The text of the script's page; sources that are not where they say they are mark nothing."""
+    They count from 0 throughout the script; a source that is not where it says it is marks nothing.
+    """
     text = (script.page and script.page.text) or ""
     spans = {
         number: range(source.start, source.end)
@@ -29,17 +22,15 @@ def passages(script: VideoScript) -> Iterator[Passage]:
         and text[source.start : source.end] == source.quote
     }
     edges = {0, len(text), *(edge for it in spans.values() for edge in (it.start, it.stop))}
-    cuts = sorted(edges)
-    for start, end in pairwise(cuts):
-        resting = tuple(number for number, span in spans.items() if start in span)
-        yield Passage(text[start:end], resting)
+    for start, end in pairwise(sorted(edges)):
+        yield text[start:end], [number for number, span in spans.items() if start in span]
 
 
 def show(script: VideoScript, screen: Screen) -> None:
     """Show ``script`` with its sources and images, and with what was left out of it."""
     screen.heading(script.title, script.page.url if script.page else "")
     screen.text(script.description)
-    marked = {number for passage in passages(script) for number in passage.narrations}
+    marked = {number for _, numbers in passages(script) for number in numbers}
     number = 0
     for section in script.sections:
         screen.heading(section.title, style="")
