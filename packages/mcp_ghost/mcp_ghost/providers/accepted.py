@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -213,7 +212,12 @@ class Accepted:
         if "stream" in self.without:
             kept.pop("stream_options", None)
         if "turns" in self.wants and "messages" in kept:
-            kept["messages"] = [*_with_replies(kept["messages"])]
+            messages: list[JSONObject] = []
+            for message in kept["messages"]:
+                if message["role"] == "user" and messages and messages[-1]["role"] == "tool":
+                    messages.append({"role": "assistant", "content": "OK."})
+                messages.append(message)
+            kept["messages"] = messages
         if "max_tokens" in self.wants and not any(name in kept for name in _LENGTHS):
             kept["max_tokens"] = self.longest
         for name in _LENGTHS:
@@ -296,22 +300,20 @@ class Accepted:
             if wish not in self.wants and pattern.search(said):
                 self.wants.add(wish)
                 return {wish: how}
-        refused: dict[str, Any] = {}
-        for path, value in fields_of(payload):
+        fields = dict(fields_of(payload))
+        refused: list[str] = []
+        for path in fields:
             mention = _MENTIONS.get(path) or _MENTIONS.get(path.removeprefix("generationConfig."))
             is_mentioned = mention and mention.search(said) and not is_elsewhere(said, param)
             if is_mentioned or names(path, said, param):
-                refused[path] = value
+                refused.append(path)
         # What is wrong with a part of an object is not wrong with all of it.
-        whole = {path for path in refused if any(it.startswith(f"{path}.") for it in refused)}
-        refused = {path: refused[path] for path in refused if path not in whole}
-        about = [path for path in refused if param and names(path, "", param)]
-        if about:
-            refused = {path: refused[path] for path in about}
+        refused = [it for it in refused if not any(part.startswith(f"{it}.") for part in refused)]
+        if about := [path for path in refused if param and names(path, "", param)]:
+            refused = about
         elif len(refused) > 1 and _TOGETHER.search(said):
-            least = next((it for it in _LEAST_NEEDED if it in refused), [*refused][-1])
-            refused = {least: refused[least]}
-        learned = {path: self._corrected(path, refused[path], payload, said) for path in refused}
+            refused = [next((it for it in _LEAST_NEEDED if it in refused), refused[-1])]
+        learned = {path: self._corrected(path, fields[path], payload, said) for path in refused}
         for name in _IN_MESSAGES if not learned else ():
             path = f"*.{name}"
             if path not in self.without and f'"{name}"' in json.dumps(payload) and name in said:
@@ -350,13 +352,6 @@ class Accepted:
             return f"with {other[path]} in the place of {path}"
         self.without |= {original}
         return f"without {path}"
-
-
-def _with_replies(messages: list[JSONObject]) -> Iterator[JSONObject]:
-    for before, message in zip([{}, *messages], messages, strict=False):
-        if (before.get("role"), message["role"]) == ("tool", "user"):
-            yield {"role": "assistant", "content": "OK."}
-        yield message
 
 
 def named_wire(path: str, error: LLMStatusError) -> Wire | None:

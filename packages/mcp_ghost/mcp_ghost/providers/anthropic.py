@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcp_ghost.errors import LLMReplyError
-from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.hosted import ANTHROPIC, HostedProvider
-from mcp_ghost.providers.parameters import parameters
-from mcp_ghost.providers.streaming import Delta
-from mcp_ghost.providers.taken import FOR_ANTHROPIC
+from mcp_ghost.providers.parameters import FOR_ANTHROPIC, parameters
+from mcp_ghost.providers.streaming import Assembler, Delta
 from mcp_ghost.results import JSONObject, parsed
 
 DEFAULT_MAX_TOKENS = 64_000
@@ -48,14 +47,17 @@ class Anthropic(HostedProvider):
         options = request.given
         head, rest = common.head_and_rest(messages)
         marked = common.breakpoints(messages, _MAX_BREAKPOINTS, ("system", "user", "tool"))
-        system = [b for i, message in enumerate(head) for b in _content(message, i in marked)]
-        turns = common.alternating(
-            _turns(rest, names, {index - len(head) for index in marked}),
-            "content",
-            {"type": "text", "text": common.OPENING},
+        system = [b for i, message in enumerate(head) for b in _blocks(message, names, i in marked)]
+        turns = (
+            (
+                "assistant" if message["role"] == "assistant" else "user",
+                _blocks(message, names, index in marked),
+            )
+            for index, message in enumerate(rest, len(head))
         )
+        opening = {"type": "text", "text": common.OPENING}
         payload: JSONObject = {"model": request.model, "max_tokens": DEFAULT_MAX_TOKENS}
-        payload["messages"] = turns
+        payload["messages"] = common.alternating(turns, "content", opening)
         payload |= {"system": system} if system else {}
         if tools or any(common.calls_of(messages)):
             # A history that calls tools needs definitions even where none is on offer.
@@ -72,16 +74,13 @@ class Anthropic(HostedProvider):
         headers = {"anthropic-version": _VERSION}
         headers |= {"x-api-key": request.api_key} if request.api_key else {}
         # Addresses with and without the version are both in use.
-        path = (
-            "/messages"
-            if request.base_url.partition("?")[0].rstrip("/").endswith("/v1")
-            else "/v1/messages"
-        )
+        base = request.base_url.partition("?")[0].rstrip("/")
+        path = "/messages" if base.endswith("/v1") else "/v1/messages"
         return common.WireRequest(path, payload, headers)
 
-    def assembler(self) -> AnthropicAssembler:
+    def assembler(self) -> Assembler:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        return AnthropicAssembler()
+        return _Assembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
@@ -102,6 +101,13 @@ class Anthropic(HostedProvider):
             error = LLMReplyError("Claude refused to answer this request (stop reason 'refusal').")
             error.usage = LLMResponse(None, model, usage=_usage(body.get("usage"))).spent
             raise error
+        remaining = iter(calls)
+        kept = [  # the reply as it was; of calls only their place
+            {"type": "tool_use", "id": next(remaining).id} if it["type"] == "tool_use" else it
+            for it in blocks
+            if it["type"] != "text" or it.get("text", "").strip()
+        ]
+        is_signed = any(it["type"] not in ("text", "tool_use") for it in kept)
         return common.reply(
             said,
             calls,
@@ -109,28 +115,30 @@ class Anthropic(HostedProvider):
             usage=_usage(body.get("usage")),
             finish_reason=_FINISH_REASON.get(str(stop), str(stop)) if stop else None,
             reasoning="\n".join(thinking) or None,
-            provider_state=_state(blocks, calls),
+            provider_state={Anthropic.name: kept} if is_signed else None,
         )
 
 
 # --- encoding
 
 
-def _turns(
-    messages: Sequence[Message], names: ToolNames, marked: set[int]
-) -> Iterator[tuple[str, list[JSONObject]]]:
-    for index, message in enumerate(messages):
-        if message["role"] == "assistant":
-            yield "assistant", _assistant(message, names)
-        elif message["role"] == "tool":
-            yield "user", [_result(message, index in marked)]
-        else:
-            yield "user", _content(message, index in marked)
-
-
-def _content(message: Message, marked: bool) -> list[JSONObject]:
-    """The blocks of a system or user message; blank text is refused, so it is left out."""
-    blocks = [_block(part) for part in common.parts_of(message.get("content"))]
+def _blocks(message: Message, names: ToolNames, marked: bool) -> list[JSONObject]:
+    """The blocks of a message; blank text is refused, so it is left out."""
+    content = message.get("content")
+    if message["role"] == "assistant":
+        return _assistant(message, names)
+    if message["role"] == "tool":
+        called = common.wire_id(message["tool_call_id"])
+        result: JSONObject = {"type": "tool_result", "tool_use_id": called}
+        if isinstance(content, list):
+            result["content"] = [_block(part) for part in common.parts_of(content)]
+        elif content:
+            result["content"] = common.result_text(message)
+        if message.get("is_error"):
+            result["is_error"] = True
+        blocks = [result]
+    else:
+        blocks = [_block(part) for part in common.parts_of(content)]
     if marked:
         blocks[-1]["cache_control"] = message["cache_control"]
     return blocks
@@ -150,7 +158,12 @@ def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
     """Text, then calls; in the order of the reply where it must come back as it was."""
     text = common.text_of(message.get("content")).rstrip()
     said: list[JSONObject] = [{"type": "text", "text": text}] if text else []
-    calls = {call["id"]: _use(call, names) for call in message.get("tool_calls") or ()}
+    calls: dict[str, JSONObject] = {}
+    for call in message.get("tool_calls") or ():
+        named = {"id": common.wire_id(call["id"]), "name": names.encode(call["function"]["name"])}
+        given = common.object_of(call["function"].get("arguments"))
+        arguments = names.encode_arguments(given, FOR_ANTHROPIC.names)
+        calls[call["id"]] = {"type": "tool_use", **named, "input": arguments}
     state = common.state_of(message, Anthropic.name)
     if not state:
         return [*said, *calls.values()]
@@ -160,31 +173,6 @@ def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
         kept = [block for block in state if block["type"] not in ("text", "tool_use")]
         return [*kept, *said, *calls.values()]
     return [calls[block["id"]] if block["type"] == "tool_use" else block for block in state]
-
-
-def _use(call: JSONObject, names: ToolNames) -> JSONObject:
-    function = call["function"]
-    named = {"id": common.wire_id(call["id"]), "name": names.encode(function["name"])}
-    arguments = common.object_of(function.get("arguments"))
-    encoded = names.encode_arguments(arguments, FOR_ANTHROPIC.names)
-    return {"type": "tool_use", **named, "input": encoded}
-
-
-def _result(message: Message, marked: bool) -> JSONObject:
-    block: JSONObject = {
-        "type": "tool_result",
-        "tool_use_id": common.wire_id(message["tool_call_id"]),
-    }
-    content = message.get("content")
-    if isinstance(content, list):
-        block["content"] = [_block(part) for part in common.parts_of(content)]
-    elif content:
-        block["content"] = common.result_text(message)
-    if message.get("is_error"):
-        block["is_error"] = True
-    if marked:
-        block["cache_control"] = message["cache_control"]
-    return block
 
 
 def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
@@ -218,18 +206,6 @@ def _options(options: Mapping[str, object], model: str) -> JSONObject:
 # --- decoding
 
 
-def _state(blocks: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:
-    """The reply as it was, where something in it is signed; of calls only their place."""
-    remaining = iter(calls)
-    kept = [
-        {"type": "tool_use", "id": next(remaining).id} if block["type"] == "tool_use" else block
-        for block in blocks
-        if block["type"] != "text" or block.get("text", "").strip()
-    ]
-    signed = any(block["type"] not in ("text", "tool_use") for block in kept)
-    return {Anthropic.name: kept} if signed else None
-
-
 def _usage(usage: object) -> dict[str, int] | None:
     if not isinstance(usage, dict):
         return None
@@ -245,7 +221,7 @@ _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta":
 """The field of a block that a delta adds to, which has the same name in both."""
 
 
-class AnthropicAssembler:
+class _Assembler:
     """See :class:`mcp_ghost.providers.streaming.Assembler`."""
 
     def __init__(self) -> None:
@@ -256,22 +232,33 @@ class AnthropicAssembler:
         """The place of the block that grows at each index."""
         self._inputs: dict[int, str] = {}
         """The arguments of calls, as JSON that grows."""
-        self._error: JSONObject | None = None
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
-        """What a piece adds."""
-        index = piece.get("index")
+        index = str(piece.get("index"))
         match piece.get("type"):
             case "message_start":
                 self._message = dict(_dict(piece.get("message")))
-                self._blocks += common.blocks_in(
-                    self._message.get("content")
-                )  # of one sent all at once
+                # Of one that is sent all at once.
+                self._blocks += common.blocks_in(self._message.get("content"))
             case "content_block_start":
-                block = self._begun(index, _dict(piece.get("content_block")))
+                block = _dict(piece.get("content_block"))
+                self._at[index] = len(self._blocks)
+                self._blocks.append(dict(block))
                 yield from _said(str(block.get("type")), block)
             case "content_block_delta":
-                yield from self._grow(index, _dict(piece.get("delta")))
+                delta, latest = _dict(piece.get("delta")), len(self._blocks) - 1
+                place = self._at.get(index, latest if index == "None" else -1)
+                if place < 0:  # begun without saying so
+                    self._at[index] = place = latest + 1
+                    self._blocks.append({"type": "text", "text": ""})
+                if delta.get("type") == "input_json_delta":
+                    said = delta.get("partial_json") or ""
+                    more = said if isinstance(said, str) else json.dumps(said)
+                    self._inputs[place] = common.grown(self._inputs.get(place, ""), more)
+                elif field := _GROWS.get(str(delta.get("type"))):
+                    block = self._blocks[place]
+                    block[field] = str(block.get(field) or "") + str(delta.get(field) or "")
+                    yield from _said(field, delta)
             case "message_delta":
                 delta = _dict(piece.get("delta"))
                 self._message |= {key: it for key, it in delta.items() if it is not None}
@@ -284,12 +271,11 @@ class AnthropicAssembler:
                 self._message, self._blocks = piece, common.blocks_in(piece.get("content"))
                 self.is_complete = True
             case _ if piece.get("error"):  # proxies leave the type out
-                self._error, self.is_complete = piece, True
+                self._message, self.is_complete = piece, True
 
     def body(self) -> JSONObject:
-        """The reply as it would have come at once."""
-        if self._error is not None:
-            return self._error
+        if self._message.get("error"):
+            return self._message
         for place, text in self._inputs.items():
             # The text itself, where it was cut off.
             self._blocks[place]["input"] = parsed(text, text) if text.strip() else {}
@@ -298,32 +284,10 @@ class AnthropicAssembler:
             sent += [] if block.get("id") and block in sent else [block]
         return {**self._message, "content": sent}
 
-    def _begun(self, index: object, block: JSONObject) -> JSONObject:
-        self._at[str(index)] = len(self._blocks)
-        self._blocks.append(dict(block))
-        return block
-
-    def _grow(self, index: object, delta: JSONObject) -> Iterator[Delta]:
-        kind, latest = str(delta.get("type")), len(self._blocks) - 1
-        place = self._at.get(str(index), latest if index is None else -1)
-        if place < 0:  # begun without saying so
-            place = latest + 1
-            self._begun(index, {"type": "text", "text": ""})
-        block = self._blocks[place]
-        if kind == "input_json_delta":
-            said = delta.get("partial_json") or ""
-            more = said if isinstance(said, str) else json.dumps(said)
-            self._inputs[place] = common.grown(self._inputs.get(place, ""), more)
-        elif field := _GROWS.get(kind):
-            block[field] = str(block.get(field) or "") + str(delta.get(field) or "")
-            yield from _said(field, delta)
-
 
 def _said(kind: str, block: JSONObject) -> Iterator[Delta]:
-    if kind == "text" and block.get("text"):
-        yield "text", str(block["text"])
-    elif kind == "thinking" and block.get("thinking"):
-        yield "thinking", str(block["thinking"])
+    if kind in ("text", "thinking") and block.get(kind):
+        yield "text" if kind == "text" else "thinking", str(block[kind])
 
 
 def _dict(value: object) -> JSONObject:

@@ -286,10 +286,8 @@ class ProviderClient:
         async with self._transport() as transport:
             while True:
                 wire = self._encoded(call, headers)
-                payload = accepted.of(wire.payload)
-                call.goes_out(payload, wire.payload)
                 try:
-                    return await self._retried(transport, replace(wire, payload=payload), call)
+                    return await self._retried(transport, wire, call)
                 except LLMConnectionError as error:
                     may_turn = self._wire == "auto" and not self._was_answered
                     if not may_turn or not accepted.turn_from_silence(wire.path, error):
@@ -307,10 +305,9 @@ class ProviderClient:
                     learned = accepted.turn(wire.path, error, may_turn=self._wire == "auto")
                     if "wire" in learned:
                         left = error
-                    learned = learned or accepted.learn(payload, error)
-                    learned = learned or accepted.leave_out(
-                        error, has_images=has_images(call.request.messages)
-                    )
+                    learned = learned or accepted.learn(wire.payload, error)
+                    shown = has_images(asked.messages)
+                    learned = learned or accepted.leave_out(error, has_images=shown)
                     if not learned and may_be_of_a_tool(error):
                         bad = await self._tried_tools(transport, call, offered, headers, error)
                         if self._leave_out(bad, error, model):
@@ -338,16 +335,13 @@ class ProviderClient:
         async def takes(tools: Sequence[ToolSchema]) -> bool:
             if len(call.tries) - before == _MOST_TRIES:
                 raise error
-            if self._gate is not None:
-                await self._gate.admit()
             options = {**call.request.options, "max_tokens": _SHORTEST_REPLY}
             request = replace(call.request, tools=tools, tool_choice=None, options=options)
             trial = Exchange(request, call.provider, call.where)
             wire = self._encoded(trial, headers)
-            wire = replace(wire, payload=self._accepted_by[request.model].of(wire.payload))
             usage = Usage()
             try:
-                usage = (await self._tried(transport, wire, trial.request, None)).spent
+                usage = (await self._tried(transport, wire, trial)).spent
             except LLMReplyError as useless:  # but the tools were taken
                 usage = useless.usage
             except LLMStatusError as refusal:
@@ -384,7 +378,7 @@ class ProviderClient:
         return bool(names)
 
     def _encoded(self, call: Exchange, headers: Mapping[str, str]) -> WireRequest:
-        """The request on its wire, as the model wants its messages and tools."""
+        """The request on its wire, as much of it as the model accepts, in the form it wants."""
         accepted = self._accepted_by[call.request.model]
         wants, refused = accepted.wants, accepted.refused_tools
         asked, spoken = call.request, self._wire
@@ -411,21 +405,19 @@ class ProviderClient:
         wire = self._provider.encode(request)
         if call.on_delta and self._streaming:
             wire = self._streaming.streamed(wire)
-        payload = request.extended(wire.payload)
-        path = self._version + wire.path
-        return replace(wire, path=path, payload=payload, headers={**wire.headers, **headers})
+        whole = request.extended(wire.payload)
+        payload = accepted.of(whole)
+        call.goes_out(payload, whole)
+        return WireRequest(self._version + wire.path, payload, {**wire.headers, **headers})
 
     async def _retried(
         self, transport: Transport, wire: WireRequest, call: Exchange
     ) -> LLMResponse:
         failures: list[LLMError] = []
-        request = call.request
         while True:
             started = time.perf_counter()
             try:
-                if self._gate is not None:
-                    await self._gate.admit()
-                return await self._tried(transport, wire, request, call.on_delta)
+                return await self._tried(transport, wire, call)
             except LLMError as error:
                 seconds = time.perf_counter() - started
                 empty = error.response if isinstance(error, EmptyReplyError) else None
@@ -443,29 +435,29 @@ class ProviderClient:
                 self._warn(
                     "llm_retry",
                     f"Attempt {len(failures)} failed, next in {delay:.1f} s: {error}",
-                    model=request.model,
+                    model=call.request.model,
                     attempt=len(failures),
                     delay_seconds=round(delay, 3),
                     error=str(error),
                 )
             await asyncio.sleep(delay)
 
-    async def _tried(
-        self, transport: Transport, wire: WireRequest, request: LLMRequest, on_delta: OnDelta | None
-    ) -> LLMResponse:
+    async def _tried(self, transport: Transport, wire: WireRequest, call: Exchange) -> LLMResponse:
         """The reply, told of while it comes, or as a whole where the provider does not stream."""
-        told = DeltaTracker(on_delta) if on_delta else None
+        if self._gate is not None:
+            await self._gate.admit()
+        told = DeltaTracker(call.on_delta) if call.on_delta else None
         assembler = self._streaming.assembler() if self._streaming else None
         try:
             body = await transport.post(
                 wire.path,
                 wire.payload,
                 wire.headers,
-                model=request.model,
+                model=call.request.model,
                 assembler=assembler,
                 on_delta=told,
             )
-            response = self._read(body, request)
+            response = self._read(body, call.request)
         except BaseException:  # cancelled, too: what was told of this reply no longer counts
             if told:
                 await told.void()

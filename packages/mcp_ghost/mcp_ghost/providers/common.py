@@ -116,12 +116,12 @@ class LLMRequest:
 
     def extended(self, payload: JSONObject) -> JSONObject:
         """``payload`` with ``extra_body``; objects are joined, one level deep."""
-        more = self.options.get("extra_body") or {}
-        return {**payload, **{key: _joined(payload.get(key), more[key]) for key in more}}
-
-
-def _joined(one: object, other: object) -> object:
-    return {**one, **other} if isinstance(one, dict) and isinstance(other, dict) else other
+        whole = dict(payload)
+        for key, added in (self.options.get("extra_body") or {}).items():
+            known = whole.get(key)
+            are_objects = isinstance(known, dict) and isinstance(added, dict)
+            whole[key] = {**known, **added} if are_objects else added
+        return whole
 
 
 @dataclass(frozen=True)
@@ -228,9 +228,7 @@ def minimal_tools(messages: Iterable[Message]) -> list[ToolSchema]:
 
 def parts_of(content: object) -> list[JSONObject]:
     """A content, which is a string, a list of parts or nothing, as parts that say something."""
-    parts: list[JSONObject] = (
-        content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
-    )
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
     return [part for part in parts if part.get("type") != "text" or part["text"].strip()]
 
 

@@ -14,8 +14,8 @@ from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
 from mcp_ghost.providers.hosted import GEMINI, HostedProvider
-from mcp_ghost.providers.streaming import Delta
-from mcp_ghost.providers.taken import FOR_GEMINI
+from mcp_ghost.providers.parameters import FOR_GEMINI
+from mcp_ghost.providers.streaming import Assembler, Delta
 from mcp_ghost.results import JSONObject
 
 # From version 3 on, a call in the history without its signature is refused, unless it says this.
@@ -103,14 +103,22 @@ class Gemini(HostedProvider):
         path = wire.path.removesuffix(":generateContent") + ":streamGenerateContent?alt=sse"
         return replace(wire, path=path)
 
-    def assembler(self) -> GeminiAssembler:
+    def assembler(self) -> Assembler:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        return GeminiAssembler()
+        return _Assembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         body = _as_documented(body)
-        candidate = _candidate(body)
+        if error := common.reported(body):
+            raise error
+        if blocked := common.at(body, "promptFeedback", "blockReason"):
+            told = common.at(body, "promptFeedback", "blockReasonMessage")
+            why = f"{blocked}): {told}" if told else f"{blocked})"
+            raise LLMReplyError(f"Gemini's filters blocked the prompt ({why}. Rephrase it.")
+        candidate = next(iter(common.dicts_in(body.get("candidates"))), None)
+        if candidate is None:
+            raise common.without("candidates", body)
         parts = common.blocks_in(common.at(candidate, "content", "parts"))
         said = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
         thinking = [part["text"] for part in parts if "text" in part and part.get("thought")]
@@ -152,12 +160,20 @@ def _turns(
             yield "user", seen
             seen = []
         if message["role"] == "assistant":
-            calls = _call_parts(message, names, signed=signed)
-            called |= calls
-            yield "model", _model_parts(message, calls)
+            yield "model", _model_parts(message, called, names, signed=signed)
         elif message["role"] == "tool":
+            # Gemini ties a result to its call by name, and by id where it gave one.
+            call = called.get(message["tool_call_id"], {})
+            name = call.get("name") or names.encode(str(message.get("name") or "tool"))
+            text = common.result_text(message)
+            result = common.parsed_object(text) or text
+            key = "error" if message.get("is_error") else "output"
+            response: JSONObject = {"name": name, "response": {key: result}}
             images = [_part(part) for part in common.images_of(message)]
-            yield "user", [_response(message, called, names, images if signed else [])]
+            if signed and images:  # before version 3, they stand beside it
+                response["parts"] = images
+            response |= {"id": call["id"]} if "id" in call else {}
+            yield "user", [{"functionResponse": response}]
             seen += [] if signed else images
         else:
             yield "user", _parts(message)
@@ -177,62 +193,32 @@ def _part(part: JSONObject) -> JSONObject:
     return {"fileData": {"fileUri": url}}
 
 
-def _call_parts(message: Message, names: ToolNames, *, signed: bool) -> dict[str, JSONObject]:
-    """The calls of ``message`` by our id, with Gemini's own id and signature where it gave them."""
-    entries = common.state_of(message, Gemini.name)
-    state = {entry["call"]: entry for entry in entries if "call" in entry}
-    parts = {
-        call["id"]: _call_part(call["function"], state.get(call["id"], {}), names)
-        for call in message.get("tool_calls") or ()
-    }
-    first = next(iter(parts.values()), None)
-    if signed and first is not None:  # of several calls at once only the first is signed
-        first.setdefault("thoughtSignature", _NO_SIGNATURE)
-    return parts
-
-
-def _call_part(function: JSONObject, state: JSONObject, names: ToolNames) -> JSONObject:
-    given = common.object_of(function.get("arguments"))
-    args = names.encode_arguments(given, FOR_GEMINI.names)
-    call: JSONObject = {"name": names.encode(function["name"]), "args": args}
-    call |= {"id": state["id"]} if "id" in state else {}
-    return {"functionCall": call, **_signature(state)}
-
-
-def _signature(part: JSONObject) -> JSONObject:
-    return {key: part[key] for key in ("thoughtSignature",) if key in part}
-
-
-def _model_parts(message: Message, calls: dict[str, JSONObject]) -> list[JSONObject]:
-    """Text, then calls; in the order of the reply where it is known."""
-    text = common.text_of(message.get("content"))
+def _model_parts(
+    message: Message, called: dict[str, JSONObject], names: ToolNames, *, signed: bool
+) -> list[JSONObject]:
+    """Text, then calls, in the order of the reply where it is known; ``called`` gets the calls."""
     state = common.state_of(message, Gemini.name)
-    placed = {entry["call"] for entry in state if "call" in entry}
+    known = {entry["call"]: entry for entry in state if "call" in entry}
+    calls: dict[str, JSONObject] = {}
+    for each in message.get("tool_calls") or ():
+        entry, function = known.get(each["id"], {}), each["function"]
+        given = common.object_of(function.get("arguments"))
+        args = names.encode_arguments(given, FOR_GEMINI.names)
+        call: JSONObject = {"name": names.encode(function["name"]), "args": args}
+        call |= {"id": entry["id"]} if "id" in entry else {}
+        called[each["id"]] = call
+        calls[each["id"]] = {"functionCall": call, **_signature(entry)}
+    if signed and calls:  # of several calls at once only the first is signed
+        next(iter(calls.values())).setdefault("thoughtSignature", _NO_SIGNATURE)
+    text = common.text_of(message.get("content"))
     texts = [entry["text"] for entry in state if "text" in entry and not entry.get("thought")]
-    if state and placed == set(calls) and "".join(texts) == text:
+    if state and known.keys() == calls.keys() and "".join(texts) == text:
         return [calls[entry["call"]] if "call" in entry else entry for entry in state]
     return [*([{"text": text}] if text.strip() else []), *calls.values()]
 
 
-def _response(
-    message: Message,
-    called: Mapping[str, JSONObject],
-    names: ToolNames,
-    images: Sequence[JSONObject],
-) -> JSONObject:
-    """A tool's result, which Gemini ties to its call by name, and by id where it gave one.
-
-    From version 3 on ``images`` are part of it; before, they stand beside it.
-    """
-    call = called.get(message["tool_call_id"], {}).get("functionCall", {})
-    text = common.result_text(message)
-    result = common.parsed_object(text) or text
-    response: JSONObject = {
-        "name": call.get("name") or names.encode(str(message.get("name") or "tool"))
-    }
-    response["response"] = {"error" if message.get("is_error") else "output": result}
-    response |= {"parts": [*images]} if images else {}
-    return {"functionResponse": response | ({"id": call["id"]} if "id" in call else {})}
+def _signature(part: JSONObject) -> JSONObject:
+    return {key: part[key] for key in ("thoughtSignature",) if key in part}
 
 
 def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
@@ -249,11 +235,10 @@ def _generation_config(options: Mapping[str, Any], *, signed: bool) -> JSONObjec
     for key, value in options.items():
         if key == "stop":
             config["stopSequences"] = [value] if isinstance(value, str) else value
+        elif key == "reasoning_effort" and signed:
+            config["thinkingConfig"] = {"thinkingLevel": _LEVELS.get(value, value)}
         elif key == "reasoning_effort":
-            thinking = {"thinkingLevel": _LEVELS.get(value, value)}
-            config["thinkingConfig"] = (
-                thinking if signed else {"thinkingBudget": _BUDGETS.get(value)}
-            )
+            config["thinkingConfig"] = {"thinkingBudget": _BUDGETS.get(value)}
         elif key == "response_format":
             config["responseMimeType"] = "application/json"
             if schema := common.schema_in(value):
@@ -273,9 +258,8 @@ def _as_documented(body: Mapping[str, Any]) -> JSONObject:
     wraps each reply in an object.
     """
     inner = body.get("response")
-    found: JSONObject = _renamed(
-        inner if "candidates" not in body and isinstance(inner, dict) else dict(body), _NESTED
-    )
+    is_wrapped = "candidates" not in body and isinstance(inner, dict)
+    found: JSONObject = _renamed(inner if is_wrapped else dict(body), _NESTED)
     return found
 
 
@@ -292,19 +276,6 @@ def _renamed(value: Any, levels: int) -> Any:  # noqa: ANN401  any JSON
     }
 
 
-def _candidate(body: Mapping[str, Any]) -> JSONObject:
-    if error := common.reported(body):
-        raise error
-    if reason := common.at(body, "promptFeedback", "blockReason"):
-        said = common.at(body, "promptFeedback", "blockReasonMessage")
-        told = f": {said}" if said else ""
-        raise LLMReplyError(f"Gemini's filters blocked the prompt ({reason}){told}. Rephrase it.")
-    candidates = common.dicts_in(body.get("candidates"))
-    if not candidates:
-        raise common.without("candidates", body)
-    return candidates[0]
-
-
 def _is_call(part: JSONObject) -> bool:
     return isinstance(part.get("functionCall"), dict)
 
@@ -315,9 +286,8 @@ def _state(parts: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject
     remaining = iter(calls)
     for part in parts:
         if _is_call(part):
-            given = {
-                key: part["functionCall"][key] for key in ("id",) if part["functionCall"].get(key)
-            }
+            call_id = part["functionCall"].get("id")
+            given = {"id": call_id} if call_id else {}
             entries.append({"call": next(remaining).id, **given, **_signature(part)})
         elif "thoughtSignature" in part or ("text" in part and not part.get("thought")):
             entries.append(part)
@@ -338,7 +308,7 @@ def _usage(usage: object) -> dict[str, int] | None:
 # --- streaming
 
 
-class GeminiAssembler:
+class _Assembler:
     """See :class:`mcp_ghost.providers.streaming.Assembler`."""
 
     def __init__(self) -> None:
@@ -350,12 +320,10 @@ class GeminiAssembler:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the reply has come to its end, or to an error."""
         is_blocked = common.at(self._body, "promptFeedback", "blockReason")
         return bool(self._candidate.get("finishReason") or is_blocked or self._body.get("error"))
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
-        """What a piece adds."""
         piece = _as_documented(piece)
         self._body |= {
             key: it for key, it in piece.items() if key != "candidates" and it is not None
@@ -369,28 +337,23 @@ class GeminiAssembler:
         said = {key: it for key, it in first.items() if key != "content" and it is not None}
         self._candidate |= said
         for part in common.blocks_in(common.at(first, "content", "parts")):
-            self._take(part)
+            is_words = part.keys() <= {"text", "thought"}
+            if is_words and not part.get("text"):
+                continue  # it only carries the reason of the end
+            call = part.get("functionCall")
+            if isinstance(call, dict) and call.get("id") and part in self._parts:
+                continue  # sent twice
+            last = self._parts[-1] if self._parts else {}
+            is_of_kind = bool(part.get("thought")) == bool(last.get("thought"))
+            if is_words and "text" in last and last.keys() <= {"text", "thought"} and is_of_kind:
+                self._parts[-1] = {**last, "text": last["text"] + part["text"]}
+            else:
+                self._parts.append(part)
             if part.get("text"):
                 yield "thinking" if part.get("thought") else "text", part["text"]
 
     def body(self) -> JSONObject:
-        """The reply as it would have come at once."""
         if not self._candidate and not self._parts:
             return self._body
         content = {"role": "model", "parts": self._parts}
         return {**self._body, "candidates": [{**self._candidate, "content": content}]}
-
-    def _take(self, part: JSONObject) -> None:
-        """Add ``part``, to the one before it where both are words of the same kind."""
-        if part.keys() <= {"text", "thought"} and not part.get("text"):
-            return  # it only carries the reason of the end
-        call = part.get("functionCall")
-        if isinstance(call, dict) and call.get("id") and part in self._parts:
-            return  # sent twice
-        last = self._parts[-1] if self._parts else {}
-        is_plain = part.keys() <= {"text", "thought"} and last.keys() <= {"text", "thought"}
-        is_of_kind = bool(part.get("thought")) == bool(last.get("thought"))
-        if "text" in part and "text" in last and is_plain and is_of_kind:
-            self._parts[-1] = {**last, "text": last["text"] + part["text"]}
-        else:
-            self._parts.append(part)

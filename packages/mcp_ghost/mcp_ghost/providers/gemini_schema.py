@@ -8,10 +8,8 @@ model is told less, but never something wrong.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
-from mcp_ghost.providers.parameters import TYPE_OF, by_content, merged, parameters
-from mcp_ghost.providers.taken import FOR_GEMINI
+from mcp_ghost.providers.parameters import FOR_GEMINI, TYPE_OF, by_content, merged, parameters
 from mcp_ghost.results import JSONObject
 
 _MAX_REFERENCES = 200
@@ -30,6 +28,8 @@ _KEPT = {
     "ARRAY": ("minItems", "maxItems"),
     "OBJECT": ("minProperties", "maxProperties"),
 }
+_SHARED = ("title", "description", "type", "properties", "required")
+"""What applies to all alternatives goes into each, since Gemini takes nothing beside them."""
 _ANYTHING = ("STRING", "NUMBER", "BOOLEAN")
 """What stands for a schema that allows everything, which needs a type here."""
 
@@ -56,38 +56,26 @@ class _Converter:
         if self._steps < 0:
             return {"type": "STRING", **_described(schema)}
         if "$ref" in schema:
-            return self._reference(schema, open_)
-        if alternatives := schema.get("anyOf") or schema.get("oneOf"):
-            return self._alternatives(schema, alternatives, open_)
+            name = schema["$ref"].rpartition("/")[2]
+            target = self._definitions[name]
+            rest = {key: value for key, value in schema.items() if key != "$ref"}
+            self._left -= 1
+            if name in open_ or self._left < 0:  # one that leads back into itself is cut
+                kind = target.get("type", "object")
+                return self.convert({"type": kind, **_described(target), **_described(rest)})
+            return self.convert(merged([target, rest]), open_ | {name})
+        if listed := schema.get("anyOf") or schema.get("oneOf"):
+            others = [each for each in listed if each != {"type": "null"}]
+            if not others:
+                outer = {key: schema[key] for key in schema if key not in ("anyOf", "oneOf")}
+                return self.convert(outer, open_)
+            shared = {key: schema[key] for key in _SHARED if key in schema}
+            converted = [self.convert(merged([shared, each]), open_) for each in others]
+            return _one_or_any(converted, nullable=len(others) < len(listed))
         types = [each.upper() for each in _types(schema)]
         wanted = [each for each in types if each != "NULL"] or _ANYTHING
         converted = [self._typed(each, schema, open_) for each in wanted]
         return _one_or_any(converted, nullable="NULL" in types)
-
-    def _reference(self, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
-        """The definition in the reference's place; one that leads back into itself is cut."""
-        name = schema["$ref"].rpartition("/")[2]
-        target = self._definitions[name]
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        self._left -= 1
-        if name in open_ or self._left < 0:
-            kind = target.get("type", "object")
-            return self.convert({"type": kind, **_described(target), **_described(rest)})
-        return self.convert(merged([target, rest]), open_ | {name})
-
-    def _alternatives(
-        self, schema: JSONObject, listed: list[JSONObject], open_: frozenset[str]
-    ) -> JSONObject:
-        outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
-        others = [each for each in listed if each != {"type": "null"}]
-        # Beside anyOf nothing else may stand, so what applies to all goes into each.
-        shared = _described(outer)
-        shared |= {key: outer[key] for key in ("type", "properties", "required") if key in outer}
-        converted = [self.convert(merged([shared, each]), open_) for each in others]
-        nullable = len(others) < len(listed)
-        if not converted:
-            return self.convert(outer, open_)
-        return _one_or_any(converted, nullable=nullable)
 
     def _typed(self, kind: str, schema: JSONObject, open_: frozenset[str]) -> JSONObject:
         converted: JSONObject = {"type": kind, **_described(schema)}
@@ -95,7 +83,12 @@ class _Converter:
         if schema.get("format") in _FORMATS.get(kind, ()):
             converted["format"] = schema["format"]
         if allowed := _values(schema):
-            converted |= _enumeration(kind, allowed, converted.get("description"))
+            if kind == "STRING" and all(isinstance(each, str) and each for each in allowed):
+                converted |= {"format": "enum", "enum": list(dict.fromkeys(allowed))}
+            else:
+                listed = ", ".join(json.dumps(each, ensure_ascii=False) for each in allowed)
+                words = [converted.get("description"), f"One of: {listed}."]
+                converted["description"] = " ".join(filter(None, words))
         if kind == "ARRAY":
             converted["items"] = self.convert(schema.get("items", {}), open_)
         if kind == "OBJECT":
@@ -108,12 +101,11 @@ class _Converter:
 
 
 def _types(schema: JSONObject) -> list[str]:
-    kind = schema.get("type")
-    if kind:
+    if kind := schema.get("type"):
         return list(kind) if isinstance(kind, list) else [kind]
     if "properties" in schema:
         return ["object"]
-    if "items" in schema or "prefixItems" in schema:
+    if "items" in schema:
         return ["array"]
     return list(dict.fromkeys(TYPE_OF.get(type(value), "object") for value in _values(schema)))
 
@@ -122,21 +114,8 @@ def _values(schema: JSONObject) -> list[object]:
     return schema.get("enum") or ([schema["const"]] if "const" in schema else [])
 
 
-def _described(schema: object) -> JSONObject:
-    given = schema if isinstance(schema, Mapping) else {}
-    return {
-        key: given[key]
-        for key in ("title", "description")
-        if isinstance(given.get(key), str) and given[key]
-    }
-
-
-def _enumeration(kind: str, allowed: list[object], description: object) -> JSONObject:
-    """The allowed values: as an enumeration of strings, else in words."""
-    if kind == "STRING" and all(isinstance(each, str) and each for each in allowed):
-        return {"format": "enum", "enum": list(dict.fromkeys(allowed))}
-    words = f"One of: {', '.join(json.dumps(each, ensure_ascii=False) for each in allowed)}."
-    return {"description": f"{description} {words}" if description else words}
+def _described(schema: JSONObject) -> JSONObject:
+    return {key: schema[key] for key in ("title", "description") if schema.get(key)}
 
 
 def _one_or_any(converted: list[JSONObject], *, nullable: bool = False) -> JSONObject:

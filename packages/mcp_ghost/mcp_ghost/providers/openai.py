@@ -19,9 +19,8 @@ from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.common import at
 from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, HostedProvider, hosted_at
-from mcp_ghost.providers.parameters import parameters
+from mcp_ghost.providers.parameters import FOR_GRAMMARS, FOR_OPENAI, parameters
 from mcp_ghost.providers.streaming import Assembler, Delta
-from mcp_ghost.providers.taken import FOR_GRAMMARS, FOR_OPENAI
 from mcp_ghost.results import JSONObject
 
 _BLOCK = re.compile(r"<think(?:ing)?>(.*?)</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -75,28 +74,21 @@ class OpenAI(HostedProvider):
         messages, model, names = request.messages, request.model, request.names
         dialect, options = dialect_of(request.base_url), request.given
         response_format = options.pop("response_format", None)
-        reasoning = REASONING_MODEL.search(model) is not None
-        is_short = (
-            request.has_short_ids or _SHORT_IDS.search(f"{request.base_url} {model}") is not None
-        )
-        encoded = _messages(messages, names, dialect, reasoning, is_short=is_short)
-        payload: JSONObject = {"model": model, "messages": encoded}
-        if request.tools:
-            payload["tools"] = [tool_of(tool, names, dialect, model) for tool in request.tools]
-            choice = request.tool_choice
+        payload: JSONObject = {"model": model, "messages": _messages(request, dialect)}
+        tools, choice = request.tools, request.tool_choice
+        if not tools and dialect == "openrouter" and any(common.calls_of(messages)):
+            tools, choice = request.known_tools or common.minimal_tools(messages), "none"
+        if tools:
+            payload["tools"] = [tool_of(tool, names, dialect, model) for tool in tools]
             if isinstance(choice, dict):
                 named = {"name": names.encode(choice["function"]["name"])}
                 choice = {"type": "function", "function": named}
             payload |= {"tool_choice": choice} if choice is not None else {}
-        elif dialect == "openrouter" and any(common.calls_of(messages)):
-            defined = request.known_tools or common.minimal_tools(messages)
-            payload["tools"] = [tool_of(tool, names, dialect, model) for tool in defined]
-            payload["tool_choice"] = "none"
         if response_format is not None:
             payload["response_format"] = response_format
         if _ONE_SAMPLER_MODEL.search(model) and "temperature" in options:
             options.pop("top_p", None)
-        payload |= options_of(options, dialect, reasoning, constrained=response_format is not None)
+        payload |= options_of(options, dialect, model, constrained=response_format is not None)
         return common.WireRequest("/chat/completions", payload, authorization(request))
 
     def streamed(self, wire: common.WireRequest) -> common.WireRequest:
@@ -122,18 +114,13 @@ class OpenAI(HostedProvider):
         raw = message.get("tool_calls") or message.get("function_call")  # the older form
         raw = raw if isinstance(raw, list) else common.dicts_in(raw)
         message = {**message, "tool_calls": raw}
-        said, thinking = split_thinking(common.text_of(message.get("content")))
+        content = message.get("content")
+        said, thinking = split_thinking(common.text_of(content))
         said = said if said.strip() else common.text_of(message.get("refusal"))
         fields = (message.get(key) for key in ("reasoning", "reasoning_content"))
-        thoughts = (
-            next((text for text in fields if isinstance(text, str) and text), ""),
-            # Mistral's way: parts of type "thinking" that hold text parts.
-            "".join(
-                common.text_of(part.get("thinking"))
-                for part in common.dicts_in(message.get("content"))
-            ),
-            thinking,
-        )
+        thought = next((text for text in fields if isinstance(text, str) and text), "")
+        # Mistral's way: parts of type "thinking" that hold text parts.
+        parts = common.text_of([part.get("thinking") for part in common.dicts_in(content)])
         calls = common.tool_calls(map(_said, raw), names)
         finish_reason = choice.get("finish_reason")
         native = f"{finish_reason} {choice.get('native_finish_reason')}"  # OpenRouter's
@@ -146,9 +133,9 @@ class OpenAI(HostedProvider):
             said,
             calls,
             model=str(body.get("model") or model),
-            usage=_usage(usage) if isinstance(usage, dict) and usage else None,
+            usage=usage_in(usage) if usage else None,
             finish_reason=str(finish_reason) if finish_reason else None,
-            reasoning="\n".join(filter(None, thoughts)) or None,
+            reasoning="\n".join(filter(None, (thought, parts, thinking))) or None,
             cost=common.cost_of(at(usage, "cost")),
             provider_state=_state(message, calls),
         )
@@ -157,14 +144,9 @@ class OpenAI(HostedProvider):
 # --- encoding
 
 
-def _messages(
-    messages: Sequence[Message],
-    names: ToolNames,
-    dialect: Dialect,
-    reasoning: bool,
-    *,
-    is_short: bool,
-) -> list[JSONObject]:
+def _messages(request: common.LLMRequest, dialect: Dialect) -> list[JSONObject]:
+    messages, names, model = request.messages, request.names, request.model
+    is_short = request.has_short_ids or bool(_SHORT_IDS.search(f"{request.base_url} {model}"))
     marked = common.breakpoints(messages, _MAX_BREAKPOINTS) if dialect == "openrouter" else set()
     encoded: list[JSONObject] = []
     seen: list[JSONObject] = []
@@ -178,23 +160,19 @@ def _messages(
             content = common.result_text(message)
             answered = common.wire_id(message["tool_call_id"], is_short=is_short)
             encoded.append({"role": "tool", "tool_call_id": answered, "content": content})
-            seen += _seen(message)
+            if images := common.images_of(message):  # results are text, so the user shows them
+                said = f"From the result of call {message['tool_call_id']}:"
+                seen += [{"type": "text", "text": said}, *images]
         else:
             entry = {"role": message["role"], "content": _content(message, index in marked)}
-            if dialect == "openai" and reasoning and entry["role"] == "system":
+            is_developer = dialect == "openai" and REASONING_MODEL.search(model)
+            if is_developer and entry["role"] == "system":
                 entry["role"] = "developer"
             if entry["role"] == "user" and encoded and encoded[-1]["role"] == "user":
                 # Several chat templates refuse two in a row.
                 entry["content"] = joined(encoded.pop()["content"], entry["content"])
             encoded.append(entry)
     return [*encoded, {"role": "user", "content": seen}] if seen else encoded
-
-
-def _seen(message: Message) -> list[JSONObject]:
-    """The images of a tool's result, for the user to show: results themselves are text here."""
-    images = common.images_of(message)
-    said = f"From the result of call {message['tool_call_id']}:"
-    return [{"type": "text", "text": said}, *images] if images else []
 
 
 def joined(one: str | list[JSONObject], other: str | list[JSONObject]) -> str | list[JSONObject]:
@@ -240,13 +218,9 @@ def _assistant(
         }
         for call in calls
     ]
-    # Blank text beside calls is refused by some.
-    return {
-        "role": "assistant",
-        "content": content if content.strip() else None,
-        "tool_calls": encoded,
-        **state.get("message", {}),
-    }
+    said = content if content.strip() else None  # blank text beside calls is refused by some
+    whole = {"role": "assistant", "content": said, "tool_calls": encoded}
+    return {**whole, **state.get("message", {})}
 
 
 def arguments_of(arguments: object, names: ToolNames) -> str:
@@ -264,10 +238,8 @@ def tool_of(tool: ToolSchema, names: ToolNames, dialect: Dialect, model: str) ->
     function = tool["function"]
     encoded: JSONObject = {"name": names.encode(function["name"])}
     if description := function.get("description"):
-        is_at_openai = dialect == "openai" or (
-            dialect == "openrouter" and model.startswith("openai/")
-        )
-        if is_at_openai and len(description) > _MAX_DESCRIPTION:
+        is_openai = dialect == "openai" or (dialect == "openrouter" and model.startswith("openai/"))
+        if is_openai and len(description) > _MAX_DESCRIPTION:
             description = description[: _MAX_DESCRIPTION - 4].rstrip() + " ..."
         encoded["description"] = description
     taken = FOR_OPENAI if dialect == "openai" else FOR_GRAMMARS
@@ -288,10 +260,10 @@ def authorization(request: common.LLMRequest) -> dict[str, str]:
 
 
 def options_of(
-    options: Mapping[str, object], dialect: Dialect, reasoning: bool, *, constrained: bool
+    options: Mapping[str, object], dialect: Dialect, model: str, *, constrained: bool
 ) -> JSONObject:
     """Leave out of ``options`` what is refused, and name the others as the dialect does."""
-    refused: frozenset[str] = frozenset()
+    reasoning, refused = REASONING_MODEL.search(model), frozenset[str]()
     if reasoning and dialect != "generic":
         refused |= SAMPLING
     if dialect == "openai" or (dialect == "openrouter" and constrained):
@@ -327,10 +299,7 @@ def _choice(body: Mapping[str, Any]) -> JSONObject:
 
 
 def _said(call: object) -> tuple[object, object, object]:
-    """Id, name and arguments of a call; some servers leave the inner object out.
-
-    Others pass on what small models call the arguments: parameters.
-    """
+    """Id, name and arguments of a call; some servers leave the inner object out."""
     function = at(call, "function")
     function = function if isinstance(function, dict) else call
     return at(call, "id"), at(function, "name"), common.arguments_in(function)
@@ -349,13 +318,18 @@ def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:
     return {"openai": [{"message": fields, "calls": signed}]} if fields or signed else None
 
 
-def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
-    cached = at(usage, "prompt_tokens_details", "cached_tokens")
+def usage_in(
+    usage: object, prompt: str = "prompt_tokens", completion: str = "completion_tokens"
+) -> dict[str, int] | None:
+    """The usage of a reply on either of OpenAI's wires, which name its counts differently."""
+    if not isinstance(usage, dict):
+        return None
+    cached = common.count(at(usage, f"{prompt}_details", "cached_tokens"))
     return common.usage_of(
-        usage.get("prompt_tokens"),
-        usage.get("completion_tokens"),
+        usage.get(prompt),
+        usage.get(completion),
         usage.get("total_tokens"),
-        common.count(cached) or usage.get("prompt_cache_hit_tokens"),
+        cached or usage.get("prompt_cache_hit_tokens"),
     )
 
 
@@ -412,7 +386,7 @@ class OpenAIAssembler:
         self._body: JSONObject = {}
         self._message: JSONObject = dict(_NOTHING)
         self._calls: list[JSONObject] = []
-        self._at: dict[str, JSONObject] = {}
+        self._at: dict[str | None, JSONObject] = {}
         """The call that grows at each index."""
         self._choice: object = None
         """The index of the choice that is read; of others, nothing is."""
@@ -469,7 +443,16 @@ class OpenAIAssembler:
         if content:
             self._message["content"] = _joined(self._message["content"], content)
         for detail in common.dicts_in(delta.get("reasoning_details")):
-            _merge_detail(self._message.setdefault("reasoning_details", []), detail)
+            # OpenRouter's pieces of one detail have its index; their texts follow each other.
+            details = self._message.setdefault("reasoning_details", [])
+            same = [it for it in details if it.get("index") == detail.get("index") is not None]
+            if not same or same[-1].get("type") != detail.get("type"):
+                details.append(dict(detail))
+                continue
+            for key, value in detail.items():
+                is_text = key in ("text", "summary", "data") and isinstance(value, str)
+                if value is not None:
+                    same[-1][key] = str(same[-1].get(key) or "") + value if is_text else value
         calls = common.dicts_in(delta.get("tool_calls"))
         if not calls and (older := delta.get("function_call")):  # OpenAI's form before tools
             calls = [{"index": 0, "function": older}]
@@ -483,31 +466,27 @@ class OpenAIAssembler:
         repeat them with every piece, use one index for all calls or a new one for each piece, or
         send what they have sent already.
         """
-        function = at(more, "function") or more  # some servers leave the inner object out
-        name = str(at(function, "name") or "")
-        said = common.arguments_in(function)
+        call_id, called, said = _said(more)
+        name = str(called or "")
         arguments = said if isinstance(said, str) else "" if said is None else json.dumps(said)
-        index = str(more["index"]) if more.get("index") is not None else None
-        call = self._call_of(more.get("id"), index)
-        if call is None or self._is_another(call, more.get("id"), name, arguments, index):
+        index = None if more.get("index") is None else str(more["index"])
+        # The call with that id or, of a piece without a new one, at that index.
+        same = [it for it in self._calls if call_id and it["id"] == call_id]
+        if index is None and not call_id:
+            same = self._calls
+        call = same[-1] if same else self._at.get(index)
+        if call is None or self._is_another(call, call_id, name, arguments, index):
             call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
             self._calls.append(call)
         if index is not None:
             self._at[index] = call
         known = call["function"]
-        call["id"] = call["id"] or more.get("id") or ""
+        call["id"] = call["id"] or call_id or ""
         if more.get("extra_content"):
             call["extra_content"] = more["extra_content"]
         if name != known["name"]:
             known["name"] += name
         known["arguments"] = common.grown(known["arguments"], arguments)
-
-    def _call_of(self, call_id: object, index: str | None) -> JSONObject | None:
-        """The call with that id or, of a piece without a new one, at that index."""
-        same = [it for it in self._calls if call_id and it["id"] == call_id]
-        if same or index is not None:
-            return same[-1] if same else self._at.get(index or "")
-        return self._calls[-1] if self._calls and not call_id else None
 
     def _is_another(
         self, call: JSONObject, call_id: object, name: str, arguments: str, index: str | None
@@ -547,23 +526,21 @@ class _Tags:
             if start.startswith(_OPEN):
                 self._held, self._where = start.removeprefix(_OPEN), "inside"
         if self._where == "inside":
-            yield from self._inside()
+            thought, close, after = self._held.partition(_CLOSE)
+            if close:
+                self._held, self._where = after.lstrip(), "outside"
+            else:  # the last characters may begin the tag
+                ends = (n for n in range(len(_CLOSE), 0, -1) if thought.endswith(_CLOSE[:n]))
+                place = len(thought) - next(ends, 0)
+                thought, self._held = thought[:place], thought[place:]
+            if thought:
+                yield "thinking", thought
         if self._where == "outside":
             mark = _MARK.search(self._held, max(0, len(self._held) - _LONGEST_MARK))
             end = mark.start() if mark else len(self._held)
             said, self._held = self._held[:end], self._held[end:]
             if said:
                 yield "text", said
-
-    def _inside(self) -> Iterator[Delta]:
-        thought, close, after = self._held.partition(_CLOSE)
-        if close:
-            self._held, self._where = after.lstrip(), "outside"
-        else:  # the last characters may begin the tag
-            kept = next((n for n in range(len(_CLOSE), 0, -1) if thought.endswith(_CLOSE[:n])), 0)
-            thought, self._held = thought[: len(thought) - kept], thought[len(thought) - kept :]
-        if thought:
-            yield "thinking", thought
 
 
 def _joined(one: Any, other: Any) -> Any:  # noqa: ANN401  texts or parts
@@ -576,16 +553,3 @@ def _joined(one: Any, other: Any) -> Any:  # noqa: ANN401  texts or parts
 
 def _as_parts(content: Any) -> list[Any]:  # noqa: ANN401  text or parts
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
-
-
-def _merge_detail(details: list[JSONObject], more: JSONObject) -> None:
-    """OpenRouter's pieces of one detail have its index; their texts follow each other."""
-    same = [it for it in details if it.get("index") == more.get("index") is not None]
-    if not same or same[-1].get("type") != more.get("type"):
-        details.append(dict(more))
-        return
-    for key, value in more.items():
-        if key in ("text", "summary", "data") and isinstance(value, str):
-            same[-1][key] = str(same[-1].get(key) or "") + value
-        elif value is not None:
-            same[-1][key] = value

@@ -12,12 +12,11 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeGuard, TypeVar, TypeVarTuple
+from typing import Any, Final, NamedTuple, TypeGuard, TypeVar, TypeVarTuple
 from urllib.parse import unquote
 
 from mcp_ghost.names import property_name
 from mcp_ghost.providers.schema import references
-from mcp_ghost.providers.taken import FOR_GEMINI, Taken
 from mcp_ghost.results import JSONObject
 
 T = TypeVar("T")
@@ -61,6 +60,42 @@ _OPEN: Final = {"properties": {}, "additionalProperties": True}
 _ANY_ITEM: Final = {"type": [*_SCALARS, "object"], **_OPEN}
 _ANYTHING: Final = {"type": [*_SCALARS, "object", "array"], "items": _ANY_ITEM, **_OPEN}
 """What stands for a schema that allows everything where each has to say what it is about."""
+
+
+class Taken(NamedTuple):
+    """What one provider takes of a tool's schema: a new one is one entry below."""
+
+    wire: str
+    names: re.Pattern[str]
+    """Names of properties."""
+    patterns: re.Pattern[str]
+    """Regular expressions, all of which Python has to know, too."""
+    longest: int
+    """The largest count, such as ``maxLength``."""
+    is_typed: bool = False
+    """Whether each schema has to say what it is about."""
+
+
+_INT = 2**31 - 1
+_ANY = re.compile(r".*", re.DOTALL)
+# "Property keys should match pattern", https://github.com/n8n-io/n8n/issues/30590
+_NAMES = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_WITHOUT_LOOKAROUND = re.compile(r"(?:(?!\(\?<?[=!]).)*", re.DOTALL)
+_IN_GRAMMARS = re.compile(
+    r'\^(?:\[\^?[^\\\[\]"]+\]|\\[\^$.\[\]()|{}*+?]|\((?!\?)|[^\\\[\]{}^$"?*+(]'
+    r"|(?<![*+?}|(^])(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\}))+\$"
+)
+
+FOR_ANTHROPIC: Final = Taken("Anthropic", _NAMES, _ANY, _INT)
+# "regex lookaround is not supported", https://github.com/cline/cline/pull/14019; other servers that
+# speak this format hand names on to Claude (OpenRouter, LiteLLM).
+FOR_OPENAI: Final = Taken("OpenAI", _NAMES, _WITHOUT_LOOKAROUND, _INT)
+# llama.cpp makes a grammar of the schemas (common/json-schema-to-grammar.cpp): it wants anchors,
+# and knows neither lookaround nor classes such as \d. A rule is repeated less than 2,000 times
+# (src/llama-grammar.cpp). An empty schema is an object there.
+FOR_GRAMMARS: Final = Taken("llama.cpp", _NAMES, _IN_GRAMMARS, 500, is_typed=True)
+# google.genai.types.FunctionDeclaration.parameters
+FOR_GEMINI: Final = Taken("Gemini", re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}"), _ANY, _INT)
 
 
 def by_content(read: Callable[[object, *More], T]) -> Callable[[object, *More], T]:
@@ -170,48 +205,47 @@ class _Reader:
         if not isinstance(given, Mapping) or depth > _DEEPEST or self._left < 0:
             self.lost |= set() if given is True else {"a schema"}
             return {}
-        if _is_one_reference(given.get("allOf")) and "$ref" not in given:
-            given = {**given, **given["allOf"][0], "allOf": None}  # as older pydantic writes it
+        match given.get("allOf"):
+            case [{"$ref": _, **others} as only] if not others and "$ref" not in given:
+                given = {**given, **only, "allOf": None}  # as older pydantic writes it
         read: JSONObject = {}
         for key, value in given.items():
             found = self._keyword(str(key), value, depth + 1)
             read |= found
             if not found and key not in _WITH_OTHERS:
                 self.lost.add(str(key))
-        _mend(read, given)
-        required = self._required(given)
-        read |= {"required": required} if required else {}
+        self._mend(read, given)
         if isinstance(pieces := given.get("allOf"), list):
             read = merged([*(self._piece(each, depth + 1) for each in pieces), read])
         return _agreeing(read, is_nullable=given.get("nullable") is True)
 
     def _keyword(self, key: str, value: object, depth: int) -> JSONObject:
         """What ``key`` says, in what may be another keyword; nothing where it cannot be used."""
-        if key in _WORDS:
-            return {key: _plain(value)} if isinstance(value, str) and value else {}
-        if key in _COUNTS:
-            if not _is_number(value) or value != int(value):
-                return {}
-            return {key: int(value)} if 0 <= value <= self._taken.longest else {}
-        if key in _NUMBERS:
-            return {key: value} if _is_number(value) and (key != "multipleOf" or value > 0) else {}
+        if key in _WORDS and isinstance(value, str) and value:
+            return {key: _plain(value)}
+        if key in _COUNTS and _is_number(value) and 0 <= value <= self._taken.longest:
+            return {key: int(value)} if value == int(value) else {}
+        if key in _NUMBERS and _is_number(value) and (key != "multipleOf" or value > 0):
+            return {key: value}
         if key in ("default", "const", "enum", "examples"):
             return _values(key, value)
-        if key == "uniqueItems":
-            return {key: value} if isinstance(value, bool) else {}
-        if key == "pattern":
-            return {key: value} if isinstance(value, str) and self._takes(value) else {}
+        if key == "uniqueItems" and isinstance(value, bool):
+            return {key: value}
+        if key == "pattern" and isinstance(value, str) and self._takes(value):
+            return {key: value}
         if key == "type":
             named = [_CALLED.get(it.lower()) for it in _list_of(value) if isinstance(it, str)]
             types = list(dict.fromkeys(filter(None, named)))
             return {key: _typed(types)} if types else {}
-        if key == "$ref":
-            found = self._reference(value)
-            return {key: f"#/$defs/{found}"} if found else {}
-        return self._inner(key, value, depth)
-
-    def _inner(self, key: str, value: object, depth: int) -> JSONObject:
-        """What ``key``, which holds other schemas, says; nothing where it cannot be used."""
+        if key == "$ref" and isinstance(value, str) and (target := self._target(value)) is not None:
+            if value not in self._names:
+                name = re.sub(r"[^A-Za-z0-9_]", "_", value.rpartition("/")[2]) or "root"
+                while name in self._definitions:
+                    name += "_"
+                self._names[value] = name
+                self._definitions[name] = {}
+                self._unread.append((name, target))
+            return {key: f"#/$defs/{self._names[value]}"}
         if key in _ALTERNATIVES and isinstance(value, list):
             each = [self._read(it, depth) for it in value if it not in _NOTHING]
             return {key: each} if each else {}
@@ -240,13 +274,27 @@ class _Reader:
     def _name(self, name: str) -> str:
         return name if self._taken.names.fullmatch(name) else property_name(name)
 
-    def _required(self, given: Mapping[str, Any]) -> list[str]:
-        """The names that ``given`` requires; drafts 3 and 4 say so within the properties."""
+    def _mend(self, read: JSONObject, given: Mapping[str, Any]) -> None:
+        """Say otherwise what ``given`` says as older drafts do, or in what is left out."""
+        for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+            if given.get(exclusive) is True and limit in read:  # draft 4
+                read[exclusive] = read.pop(limit)
+        tuple_ = given.get("prefixItems", given.get("items"))
+        if isinstance(tuple_, list) and False in (given.get("items"), given.get("additionalItems")):
+            read.setdefault("maxItems", len(tuple_))
+        if given.get("patternProperties"):
+            read["additionalProperties"] = True
+        pattern = given.get("pattern")
+        if isinstance(pattern, str) and "pattern" not in read:
+            words = f"Pattern: {_plain(pattern)}"
+            told = read.get("description")
+            read["description"] = f"{told} {words}" if told else words
         names = [it for it in _list_of(given.get("required")) if isinstance(it, str)]
-        if isinstance(properties := given.get("properties"), Mapping):
+        if isinstance(properties := given.get("properties"), Mapping):  # drafts 3 and 4
             them = {str(name): it for name, it in properties.items() if isinstance(it, Mapping)}
             names += [name for name, it in them.items() if it.get("required") is True]
-        return list(dict.fromkeys(map(self._name, names)))
+        if names:
+            read["required"] = list(dict.fromkeys(map(self._name, names)))
 
     def _takes(self, pattern: str) -> bool:
         try:
@@ -266,19 +314,6 @@ class _Reader:
         rest = {key: value for key, value in given.items() if key != "$ref"}
         return merged([self._inlined[reference], self._read(rest, depth)])
 
-    def _reference(self, reference: object) -> str | None:
-        """The name of the definition to which ``reference`` leads, if it leads to one."""
-        if not isinstance(reference, str) or (target := self._target(reference)) is None:
-            return None
-        if reference not in self._names:
-            name = re.sub(r"[^A-Za-z0-9_]", "_", reference.rpartition("/")[2]) or "root"
-            while name in self._definitions:
-                name += "_"
-            self._names[reference] = name
-            self._definitions[name] = {}
-            self._unread.append((name, target))
-        return self._names[reference]
-
     def _target(self, reference: str) -> Mapping[str, Any] | None:
         first = found = _pointed_at(reference, self._root)
         seen = {reference}
@@ -295,11 +330,8 @@ class _Reader:
         return self._about_something(whole) if self._taken.is_typed else whole
 
     def _about_something(self, closed: JSONObject) -> JSONObject:
-        inner = {
-            key: [self._about_something(it) for it in closed[key]]
-            for key in _ALTERNATIVES
-            if key in closed
-        }
+        there = closed.keys() & _ALTERNATIVES
+        inner = {key: [self._about_something(it) for it in closed[key]] for key in there}
         return {**({} if closed.keys() & _SAYS_WHAT else _ANYTHING), **closed, **inner}
 
     def _closed(self, read: JSONObject) -> JSONObject:
@@ -349,12 +381,6 @@ def _one_of(schemas: list[JSONObject]) -> JSONObject:
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _is_one_reference(pieces: object) -> bool:
-    if not isinstance(pieces, list) or len(pieces) != 1 or not isinstance(pieces[0], Mapping):
-        return False
-    return pieces[0].keys() == {"$ref"}
-
-
 def _weight(value: object, known: dict[int, int]) -> int:
     """How many values the text of ``value`` has; what is used twice has two there."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -369,22 +395,6 @@ def _with_required(schema: JSONObject) -> JSONObject:
     required = [name for name in schema.get("required", ()) if name in known]
     rest = {key: value for key, value in schema.items() if key != "required"}
     return {**rest, "required": required} if required else rest
-
-
-def _mend(read: JSONObject, given: Mapping[str, Any]) -> None:
-    """Say otherwise what was said as older drafts do, or in what is left out."""
-    for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if given.get(exclusive) is True and limit in read:  # draft 4
-            read[exclusive] = read.pop(limit)
-    tuple_ = given.get("prefixItems", given.get("items"))
-    if isinstance(tuple_, list) and False in (given.get("items"), given.get("additionalItems")):
-        read.setdefault("maxItems", len(tuple_))
-    if given.get("patternProperties"):
-        read["additionalProperties"] = True
-    pattern = given.get("pattern")
-    if isinstance(pattern, str) and "pattern" not in read:
-        words = f"Pattern: {_plain(pattern)}"
-        read["description"] = f"{read['description']} {words}" if "description" in read else words
 
 
 def _agreeing(read: JSONObject, *, is_nullable: bool) -> JSONObject:

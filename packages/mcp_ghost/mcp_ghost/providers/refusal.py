@@ -121,20 +121,15 @@ def names(field: str, said: str, param: str = "") -> bool:
         return True
     if is_elsewhere(said, param) or not _REFUSES.search(said):
         return False
-    if spelled != name:
-        return re.search(rf"(?<![\w.]){spelled}(?!\w)|\.{spelled}(?!\w)", said, re.I) is not None
-    # A word that also stands in sentences has to be marked as a name.
-    return (
-        re.search(
+    pattern = rf"(?<![\w.]){spelled}(?!\w)|\.{spelled}(?!\w)"
+    if spelled == name:  # a word that also stands in sentences has to be marked as a name
+        pattern = (
             rf"[`'\"][\w.]*\b{name}[`'\"]|(?:^|[.:;]\s?)[`'\"]?{name}[`'\"]?:"
             rf"|(?:parameter|argument|supplied|field|input|key|property|name|option)s?\W{{1,4}}{name}\b"
             rf"|\b{name} (?:parameter|field|argument|option|is not|are not|is deprecated|not supp)"
-            rf"|\bsupport (?:the )?{name}\b|model: {name}$",
-            said,
-            re.I,
+            rf"|\bsupport (?:the )?{name}\b|model: {name}$"
         )
-        is not None
-    )
+    return re.search(pattern, said, re.I) is not None
 
 
 def other_name(field: str, payload: JSONObject, said: str) -> str | None:

@@ -10,24 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mcp_ghost.errors import LLMReplyError, LLMStatusError
+from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolCall, text_in
 from mcp_ghost.names import ToolNames
-from mcp_ghost.providers import common
-from mcp_ghost.providers.openai import (
-    REASONING_MODEL,
-    RESPONSES_PATH,
-    SAMPLING,
-    Dialect,
-    OpenAI,
-    OpenAIAssembler,
-    arguments_of,
-    authorization,
-    dialect_of,
-    joined,
-    options_of,
-    tool_of,
-)
+from mcp_ghost.providers import common, openai
 from mcp_ghost.providers.streaming import Assembler, Delta
 from mcp_ghost.results import JSONObject
 
@@ -46,24 +32,49 @@ _IDS = {
 _FINISH_REASON = {"max_output_tokens": "length"}
 
 
-class EitherOpenAI(OpenAI):
+class EitherOpenAI(openai.OpenAI):
     """OpenAI, asked on the wire that a request names; a reply shows by its form which it is on."""
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         if request.wire != "responses":
             return super().encode(request)
-        return common.WireRequest(RESPONSES_PATH, _payload(request), authorization(request))
+        names, model, dialect = request.names, request.model, openai.dialect_of(request.base_url)
+        head, rest = common.head_and_rest(request.messages)
+        payload: JSONObject = {"model": model, "store": False}
+        if instructions := "\n\n".join(filter(str.strip, map(text_in, head))):
+            payload["instructions"] = instructions
+        items: list[JSONObject] = []
+        for message in _merged(rest):
+            items += _items(message, request, len(items))
+        payload["input"] = items or [{"type": "message", "role": "user", "content": common.OPENING}]
+        if request.tools:
+            # Not strict unless a tool says so: that is the default here, and few schemas are.
+            tools = (openai.tool_of(tool, names, dialect, model) for tool in request.tools)
+            functions = [{"type": "function", "strict": False, **it["function"]} for it in tools]
+            payload["tools"] = functions
+            choice = request.tool_choice
+            if isinstance(choice, dict):
+                choice = {"type": "function", "name": names.encode(choice["function"]["name"])}
+            payload |= {"tool_choice": choice} if choice is not None else {}
+        payload |= _options(request.given, dialect, model)
+        return common.WireRequest(openai.RESPONSES_PATH, payload, openai.authorization(request))
 
-    def assembler(self) -> EitherAssembler:
+    def assembler(self) -> Assembler:
         """See :class:`mcp_ghost.providers.common.Provider`."""
-        return EitherAssembler()
+        return _EitherAssembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         if not is_response(body):
             return super().decode(body, names, model=model)
-        if failure := _failure(body):
+        usage = openai.usage_in(body.get("usage"), "input_tokens", "output_tokens")
+        code = common.at(body, "error", "code")
+        # Whatever has a code of its own kind is the fault of the request.
+        its_own = {str(code): 400} if code and not str(code).isdecimal() else {}
+        if failure := common.reported(body, its_own):
+            if usage:
+                failure.usage = LLMResponse(None, "", usage=usage).spent
             raise failure
         if body.get("status") in ("failed", "cancelled"):
             raise LLMReplyError(
@@ -84,7 +95,7 @@ class EitherOpenAI(OpenAI):
             said,
             calls,
             model=str(body.get("model") or model),
-            usage=_usage(body.get("usage")),
+            usage=usage,
             finish_reason=finish_reason,
             reasoning="\n".join(filter(None, map(_thought, items))) or None,
             cost=common.cost_of(common.at(body, "usage", "cost")),
@@ -100,33 +111,6 @@ def is_response(body: Mapping[str, Any]) -> bool:
 # --- encoding
 
 
-def _payload(request: common.LLMRequest) -> JSONObject:
-    names, dialect = request.names, dialect_of(request.base_url)
-    head, rest = common.head_and_rest(request.messages)
-    payload: JSONObject = {"model": request.model, "store": False}
-    if instructions := "\n\n".join(filter(str.strip, map(text_in, head))):
-        payload["instructions"] = instructions
-    items: list[JSONObject] = []
-    for message in _merged(rest):
-        items += _items(message, names, dialect, len(items))
-    payload["input"] = items or [{"type": "message", "role": "user", "content": common.OPENING}]
-    if request.tools:
-        # Not strict unless a tool says so: that is the default here, and few schemas are.
-        payload["tools"] = [
-            {
-                "type": "function",
-                "strict": False,
-                **tool_of(tool, names, dialect, request.model)["function"],
-            }
-            for tool in request.tools
-        ]
-        choice = request.tool_choice
-        if isinstance(choice, dict):
-            choice = {"type": "function", "name": names.encode(choice["function"]["name"])}
-        payload |= {"tool_choice": choice} if choice is not None else {}
-    return payload | _options(request.given, dialect, request.model)
-
-
 def _merged(messages: Sequence[Message]) -> list[Message]:
     """``messages`` with two of the user in a row as one: several chat templates want that.
 
@@ -139,22 +123,22 @@ def _merged(messages: Sequence[Message]) -> list[Message]:
             continue
         if message["role"] == "user" and merged and merged[-1]["role"] == "user":
             before = merged.pop()["content"]
-            message = {"role": "user", "content": joined(before, message["content"])}
+            message = {"role": "user", "content": openai.joined(before, message["content"])}
         merged.append(message)
     return merged
 
 
-def _items(message: Message, names: ToolNames, dialect: Dialect, start: int) -> list[JSONObject]:
+def _items(message: Message, request: common.LLMRequest, start: int) -> list[JSONObject]:
     """What ``message`` is here; ``start`` is the number of items before it."""
     role, content = message["role"], message.get("content")
     if role == "assistant":
-        return _assistant(message, names, start)
+        return _assistant(message, request.names, start)
     if role == "tool":
         shown = common.images_of(message)
         output = _parts(content) if shown else common.result_text(message)
         called = common.wire_id(message["tool_call_id"])
         return [{"type": "function_call_output", "call_id": called, "output": output}]
-    if role == "system" and dialect == "openai":
+    if role == "system" and openai.dialect_of(request.base_url) == "openai":
         role = "developer"
     said = _parts(content) if common.images_of(message) else text_in(message)
     return [{"type": "message", "role": role, "content": said}]
@@ -176,42 +160,30 @@ def _parts(content: object) -> list[JSONObject]:
 def _assistant(message: Message, names: ToolNames, start: int) -> list[JSONObject]:
     """Text, then calls; as the reply was, if it has to come back and nobody has edited it."""
     text = common.text_of(message.get("content"))
-    calls = {call["id"]: _call(call, names) for call in message.get("tool_calls") or ()}
+    calls = {
+        call["id"]: {
+            "type": "function_call",
+            "call_id": common.wire_id(call["id"]),
+            "name": names.encode(call["function"]["name"]),
+            "arguments": openai.arguments_of(call["function"].get("arguments"), names),
+        }
+        for call in message.get("tool_calls") or ()
+    }
     state = common.state_of(message, _STATE)
     placed = [item["call_id"] for item in state if item["type"] == "function_call"]
     if state and placed == [*calls] and _said(state) == text:
         return [{**item, **calls.get(item.get("call_id"), {})} for item in state]
-    said: list[JSONObject] = []
-    if text.strip():
-        part = {"type": "output_text", "text": text, "annotations": []}
-        said = [
-            {
-                "type": "message",
-                "id": f"msg_{start}",
-                "role": "assistant",
-                "status": "completed",
-                "content": [part],
-            }
-        ]
-    return [*said, *calls.values()]
+    part = {"type": "output_text", "text": text, "annotations": []}
+    said = {"type": "message", "id": f"msg_{start}", "role": "assistant", "status": "completed"}
+    return [*([{**said, "content": [part]}] if text.strip() else []), *calls.values()]
 
 
-def _call(call: JSONObject, names: ToolNames) -> JSONObject:
-    function = call["function"]
-    return {
-        "type": "function_call",
-        "call_id": common.wire_id(call["id"]),
-        "name": names.encode(function["name"]),
-        "arguments": arguments_of(function.get("arguments"), names),
-    }
-
-
-def _options(given: JSONObject, dialect: Dialect, model: str) -> JSONObject:
+def _options(given: JSONObject, dialect: openai.Dialect, model: str) -> JSONObject:
     form = given.pop("response_format", None)
-    reasoning = REASONING_MODEL.search(model) is not None
-    kept = options_of(given, dialect, reasoning, constrained=form is not None)
+    reasoning = openai.REASONING_MODEL.search(model) is not None
+    kept = openai.options_of(given, dialect, model, constrained=form is not None)
     kept.pop("usage", None)  # which OpenRouter always tells here
-    refused = _NOT_HERE | SAMPLING if reasoning else _NOT_HERE
+    refused = _NOT_HERE | openai.SAMPLING if reasoning else _NOT_HERE
     kept = {key: value for key, value in kept.items() if key not in refused}
     longest = [kept.pop(key) for key in ("max_tokens", "max_completion_tokens") if key in kept]
     if longest:
@@ -232,23 +204,12 @@ def _options(given: JSONObject, dialect: Dialect, model: str) -> JSONObject:
 # --- decoding
 
 
-def _failure(body: Mapping[str, Any]) -> LLMStatusError | LLMReplyError | None:
-    """The error of a reply: whatever has a code of its own kind is the fault of the request."""
-    code = common.at(body, "error", "code")
-    its_own = {str(code): 400} if code and not str(code).isdecimal() else {}
-    failure = common.reported(body, its_own)
-    if failure is not None and (usage := _usage(body.get("usage"))):
-        failure.usage = LLMResponse(None, "", usage=usage).spent
-    return failure
-
-
 def _said(items: Sequence[JSONObject]) -> str:
     """The answer; what the model remarks on its way to one is not part of it."""
     messages = [item for item in items if item.get("type") == "message"]
     final = [item for item in messages if item.get("phase") == "final_answer"]
-    return "\n\n".join(
-        filter(str.strip, (common.text_of(it.get("content")) for it in final or messages))
-    )
+    texts = (common.text_of(item.get("content")) for item in final or messages)
+    return "\n\n".join(filter(str.strip, texts))
 
 
 def _thought(item: JSONObject) -> str:
@@ -271,37 +232,18 @@ def _state(items: Sequence[JSONObject], calls: Sequence[ToolCall]) -> JSONObject
     thoughts = [item for item in items if item.get("type") == "reasoning"]
     if plain or not all(it.get("encrypted_content") or it.get("content") for it in thoughts):
         return None
-    return {_STATE: [*_kept(items, calls)]}
-
-
-def _id_of(item: JSONObject) -> JSONObject:
-    """The id, unless it is of a kind that OpenAI refuses: other servers and proxies give any."""
-    kind, given = item.get("type"), item.get("id")
-    form = _IDS.get(str(kind), r"[\w-]{1,64}")
-    fits = isinstance(given, str) and re.fullmatch(form, given, re.ASCII)
-    return {"id": given} if fits else {}
-
-
-def _kept(items: Sequence[JSONObject], calls: Sequence[ToolCall]) -> Iterator[JSONObject]:
-    remaining = iter(calls)
+    remaining, kept = iter(calls), list[JSONObject]()
     for item in items:
-        if item.get("type") == "function_call":
-            place = {"type": "function_call", "call_id": next(remaining).id}
-            yield place | _id_of(item)
-        else:
-            said = {key: it for key, it in item.items() if it is not None and key != "id"}
-            yield said | _id_of(item)
-
-
-def _usage(usage: object) -> dict[str, int] | None:
-    if not isinstance(usage, dict):
-        return None
-    return common.usage_of(
-        usage.get("input_tokens"),
-        usage.get("output_tokens"),
-        usage.get("total_tokens"),
-        common.at(usage, "input_tokens_details", "cached_tokens"),
-    )
+        kind, given = str(item.get("type")), item.get("id")
+        said = {key: it for key, it in item.items() if it is not None and key != "id"}
+        if kind == "function_call":
+            said = {"type": kind, "call_id": next(remaining).id}
+        # OpenAI refuses ids of another kind, and other servers and proxies give any.
+        form = _IDS.get(kind, r"[\w-]{1,64}")
+        if isinstance(given, str) and re.fullmatch(form, given, re.ASCII):
+            said["id"] = given
+        kept.append(said)
+    return {_STATE: kept}
 
 
 # --- streaming
@@ -317,7 +259,7 @@ _TEXTS = {
 """Of each text that grows: the list of an item where it is a part, its type, its field."""
 
 
-class ResponsesAssembler:
+class _ResponsesAssembler:
     """See :class:`mcp_ghost.providers.streaming.Assembler`."""
 
     def __init__(self) -> None:
@@ -326,7 +268,6 @@ class ResponsesAssembler:
         self._items: dict[int, JSONObject] = {}
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
-        """What a piece adds."""
         kind = str(piece.get("type"))
         if isinstance(response := piece.get("response"), dict):
             self._response |= response
@@ -347,13 +288,21 @@ class ResponsesAssembler:
         elif kind == "response.reasoning_summary_part.added" and piece.get("summary_index"):
             yield "thinking", "\n"
         elif (known := kind.rpartition(".")[0]) in _TEXTS:
-            yield from self._grow(known, piece)
+            place, type_, field = _TEXTS[known]
+            thinks = "reasoning" in known
+            item = self._item(piece, "reasoning" if thinks else "message")
+            parts = item[place] = [*(item.get(place) or ())]
+            number = _number(piece, "summary_index" if place == "summary" else "content_index")
+            while len(parts) <= number:
+                parts.append({"type": type_, field: ""})
+            part = parts[number] = dict(parts[number])
+            before, more = str(part.get(field) or ""), str(piece.get("delta") or "")
+            part[field] = piece.get(field) or before + more  # or the whole of it
+            if more:
+                yield "thinking" if thinks else "text", more
 
     def body(self) -> JSONObject:
-        """The reply as it would have come at once; some servers send its items only before it.
-
-        Others send a call twice, at two places.
-        """
+        # Some servers send the items only before the reply, others a call twice, at two places.
         items = {
             (item.get("call_id", place), item.get("name"), str(item.get("arguments"))): item
             for place, item in sorted(self._items.items())
@@ -372,23 +321,8 @@ class ResponsesAssembler:
         same = [place for place, item in self._items.items() if item.get("id") == known]
         return same[0] if same else len(self._items)
 
-    def _grow(self, kind: str, piece: JSONObject) -> Iterator[Delta]:
-        """Add to a part of an item, or take the whole of it."""
-        place, type_, field = _TEXTS[kind]
-        thinks = "reasoning" in kind
-        item = self._item(piece, "reasoning" if thinks else "message")
-        parts = item[place] = [*(item.get(place) or ())]
-        number = _number(piece, "summary_index" if place == "summary" else "content_index")
-        while len(parts) <= number:
-            parts.append({"type": type_, field: ""})
-        part = parts[number] = dict(parts[number])
-        before, more = str(part.get(field) or ""), str(piece.get("delta") or "")
-        part[field] = piece.get(field) or before + more
-        if more:
-            yield "thinking" if thinks else "text", more
 
-
-class EitherAssembler:
+class _EitherAssembler:
     """Takes a reply on either of OpenAI's wires: the first piece shows which."""
 
     def __init__(self) -> None:
@@ -396,22 +330,19 @@ class EitherAssembler:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the reply has come to its end, or to an error."""
         return self._chosen is not None and self._chosen.is_complete
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
-        """What a piece adds."""
         kind = str(piece.get("type") or "")
         if self._chosen is None and (kind.startswith(("response.", "error")) or "output" in piece):
-            self._chosen = ResponsesAssembler()
+            self._chosen = _ResponsesAssembler()
         elif self._chosen is None and ("choices" in piece or (piece and not kind)):
             # What has another type only keeps the connection alive.
-            self._chosen = OpenAIAssembler()
+            self._chosen = openai.OpenAIAssembler()
         if self._chosen is not None:
             yield from self._chosen.add(piece)
 
     def body(self) -> JSONObject:
-        """The reply as it would have come at once."""
         return self._chosen.body() if self._chosen is not None else {}
 
 

@@ -13,7 +13,7 @@ import random
 import re
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, UTC, datetime
 from email.utils import parsedate_to_datetime, parsedate_tz
@@ -170,16 +170,32 @@ class Transport:
             LLMReplyError: a success without a JSON object, or more than MOST_REPLY_BYTES.
             LLMError: the request cannot be sent at all.
         """
-        async with self._answer(path, payload, headers) as response:
-            chunks = _unpacked(response, self._endpoint)
-            content = b""
-            if assembler is not None and on_delta is not None and response.is_success:
-                start = await self._assembled(chunks, assembler, on_delta)
-                if start is None:
-                    return assembler.body()
-                content = start
-            content += b"".join([chunk async for chunk in chunks])
-        return read_body(response, content, self._endpoint, model=model, assembler=assembler)
+        endpoint, content = self._endpoint, b""
+        try:
+            request = httpx2.Request(
+                "POST",
+                _url(joined_url(endpoint.base_url, path)),
+                content=encode_json(payload),
+                headers={**_HEADERS, **headers, **self._authorization},
+                extensions={"timeout": self._timeouts},
+            )
+            async with (
+                asyncio.timeout(endpoint.timeout),
+                aclosing(await self._http.handle_async_request(request)) as response,
+            ):
+                chunks = _unpacked(response, endpoint)
+                if assembler is not None and on_delta is not None and response.is_success:
+                    start = await self._assembled(chunks, assembler, on_delta)
+                    if start is None:
+                        return assembler.body()
+                    content = start
+                content += b"".join([chunk async for chunk in chunks])
+        except TimeoutError as error:
+            too_slow = httpx2.ReadTimeout("the answer arrives too slowly")
+            raise connection_error(too_slow, endpoint) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise connection_error(error, endpoint) from error
+        return read_body(response, content, endpoint, model=model, assembler=assembler)
 
     async def _assembled(
         self, chunks: AsyncIterator[bytes], assembler: Assembler, on_delta: OnDelta
@@ -212,33 +228,6 @@ class Transport:
                 f"The stream of {self._endpoint.where} ended before the answer did."
             )
         return None
-
-    @asynccontextmanager
-    async def _answer(
-        self, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> AsyncIterator[httpx2.Response]:
-        """The answer to one request, to be read within the block."""
-        endpoint = self._endpoint
-        try:
-            request = httpx2.Request(
-                "POST",
-                _url(joined_url(endpoint.base_url, path)),
-                content=encode_json(payload),
-                headers={**_HEADERS, **headers, **self._authorization},
-                extensions={"timeout": self._timeouts},
-            )
-            async with asyncio.timeout(endpoint.timeout):
-                response = await self._http.handle_async_request(request)
-                try:
-                    yield response
-                finally:
-                    await response.aclose()
-        except TimeoutError as error:
-            raise connection_error(
-                httpx2.ReadTimeout("the answer arrives too slowly"), endpoint
-            ) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise connection_error(error, endpoint) from error
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -14,8 +14,13 @@ from jsonschema import Draft202012Validator
 
 from mcp_ghost.names import property_name
 from mcp_ghost.providers.gemini_schema import gemini_parameters
-from mcp_ghost.providers.parameters import parameters
-from mcp_ghost.providers.taken import FOR_ANTHROPIC, FOR_GEMINI, FOR_GRAMMARS, FOR_OPENAI
+from mcp_ghost.providers.parameters import (
+    FOR_ANTHROPIC,
+    FOR_GEMINI,
+    FOR_GRAMMARS,
+    FOR_OPENAI,
+    parameters,
+)
 from mcp_ghost.servers.tools import tool_schema
 from mcp_ghost.testing import anthropic as refusals_anthropic
 from mcp_ghost.testing import gemini as refusals_gemini
