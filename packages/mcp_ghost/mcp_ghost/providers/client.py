@@ -58,6 +58,10 @@ if TYPE_CHECKING:
 
     Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
+_CONVERSATION = frozenset(
+    {"messages", "system", "contents", "systemInstruction", "input", "instructions", "tools"}
+)
+"""Fields of payloads that say what the neutral request says, whatever the wire."""
 _MOST_CORRECTIONS = 16
 """Of one request; each is made once."""
 _log = logging.getLogger(__name__)
@@ -309,28 +313,27 @@ class ProviderClient:
                     shown = has_images(asked.messages)
                     learned = learned or accepted.leave_out(error, has_images=shown)
                     if not learned and may_be_of_a_tool(error):
-                        bad = await self._tried_tools(transport, call, offered, headers, error)
+                        bad = await self._tried_tools(transport, call, headers, error)
                         if self._leave_out(bad, error, model):
                             continue
                     corrections += 1
                     if corrections > _MOST_CORRECTIONS:
                         raise
                     if not learned:  # where the other wire is missing, the first error says more
-                        raise (
-                            left if left and named_wire(wire.path, error) == "chat" else error
-                        ) from None
+                        is_missing = named_wire(wire.path, error) == "chat"
+                        raise (left if left and is_missing else error) from None
                     self._log_refused(learned, error, model)
 
     async def _tried_tools(
         self,
         transport: Transport,
         call: Exchange,
-        offered: Sequence[ToolSchema],
         headers: Mapping[str, str],
         error: LLMStatusError,
     ) -> list[ToolSchema]:
         """The tools on offer that the model refuses, found by asking with some of them."""
         before, started = len(call.tries), time.perf_counter()
+        offered = call.request.tools or call.request.known_tools or ()
 
         async def takes(tools: Sequence[ToolSchema]) -> bool:
             if len(call.tries) - before == _MOST_TRIES:
@@ -407,7 +410,9 @@ class ProviderClient:
             wire = self._streaming.streamed(wire)
         whole = request.extended(wire.payload)
         payload = accepted.of(whole)
-        call.goes_out(payload, whole)
+        call.left_out = tuple(sorted(whole.keys() - payload.keys()))
+        told = _CONVERSATION - (request.options.get("extra_body") or {}).keys()
+        call.sent = {name: value for name, value in payload.items() if name not in told}
         return WireRequest(self._version + wire.path, payload, {**wire.headers, **headers})
 
     async def _retried(

@@ -60,7 +60,8 @@ _STATUS = {
     "vector_store_timeout": 504,
 }
 _ID, _SHORT_ID = re.compile("[A-Za-z0-9_-]{1,40}"), re.compile("[A-Za-z0-9]{9}")
-_LONGEST_MARK = 40
+LONGEST_MARK = 40
+"""Characters of the mark of a chat template."""
 _LENIENT = json.JSONDecoder(strict=False)
 # Marks of chat templates: ChatML, Llama, gpt-oss, GLM, DeepSeek, Gemma, Mistral.
 _BEGUN = re.compile(
@@ -257,7 +258,7 @@ def cleared(said: str) -> str:
     turn = _NEXT_TURN.search(said)
     if turn and "<|" not in said[: turn.start()]:  # what follows, the model made up
         said = said[: turn.start()]
-    while ended := _ENDED.search(said, max(0, len(said) - _LONGEST_MARK)):
+    while ended := _ENDED.search(said, max(0, len(said) - LONGEST_MARK)):
         if ended[0].startswith("</s>") and "<s>" in said:  # HTML's, of words that no longer hold
             break
         said = said[: ended.start()].rstrip()

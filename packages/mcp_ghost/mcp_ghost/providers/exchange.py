@@ -13,11 +13,6 @@ from mcp_ghost.providers.common import LLMRequest, usage_of
 from mcp_ghost.providers.streaming import OnDelta
 from mcp_ghost.results import JSONObject
 
-_CONVERSATION = frozenset(
-    {"messages", "system", "contents", "systemInstruction", "input", "instructions", "tools"}
-)
-"""Fields of payloads that say what the neutral request says, whatever the wire."""
-
 
 @dataclass(frozen=True)
 class FailedTry:
@@ -58,13 +53,6 @@ class Exchange:
     started: float = field(default_factory=time.perf_counter)
     seconds: float = 0.0
     """Of the whole call, waits between tries included."""
-
-    def goes_out(self, payload: JSONObject, whole: JSONObject) -> None:
-        """Note that ``payload`` is sent, as much of the ``whole`` as the model accepts."""
-        self.left_out = tuple(sorted(whole.keys() - payload.keys()))
-        added = self.request.options.get("extra_body") or {}
-        told = _CONVERSATION - added.keys()
-        self.sent = {name: payload[name] for name in payload if name not in told}
 
     @property
     def wasted(self) -> Usage:

@@ -372,7 +372,6 @@ def _without_channels(text: str) -> tuple[str, str]:
 # --- streaming
 
 _OPEN, _CLOSE = "<think>", "</think>"
-_LONGEST_MARK = 40
 _MARK = re.compile(r"(?:<\|\w{1,20}\|>\s*)*<(?:\|\w{0,20}\|?>?)?\s*\Z")
 """Text that may be a mark of a chat template, several of them, or the beginning of one."""
 _NOTHING = {"role": "assistant", "content": None}
@@ -536,7 +535,7 @@ class _Tags:
             if thought:
                 yield "thinking", thought
         if self._where == "outside":
-            mark = _MARK.search(self._held, max(0, len(self._held) - _LONGEST_MARK))
+            mark = _MARK.search(self._held, max(0, len(self._held) - common.LONGEST_MARK))
             end = mark.start() if mark else len(self._held)
             said, self._held = self._held[:end], self._held[end:]
             if said:

@@ -37,21 +37,21 @@ class DeltaTracker:
 
     def __init__(self, on_delta: OnDelta) -> None:
         self._on_delta = on_delta
-        self._kinds: set[str] = set()
+        self._has_told = False
 
     async def __call__(self, delta: Delta) -> None:
         """Pass it on."""
-        self._kinds.add(delta[0])
+        self._has_told = True
         await self._on_delta(delta)
 
     async def void(self) -> None:
         """The try failed; whatever comes is another reply."""
-        if self._kinds:
+        if self._has_told:
             await self._on_delta(("restart", ""))
 
     async def rest_of(self, response: LLMResponse) -> None:
         """Tell of a reply that came at once."""
-        if self._kinds:
+        if self._has_told:
             return
         if response.reasoning:
             await self._on_delta(("thinking", response.reasoning))
