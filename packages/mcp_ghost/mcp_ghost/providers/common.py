@@ -119,9 +119,9 @@ class LLMRequest:
         """``payload`` with ``extra_body``; objects are joined, one level deep."""
         whole = dict(payload)
         for key, added in (self.options.get("extra_body") or {}).items():
-            known = whole.get(key)
-            are_objects = isinstance(known, dict) and isinstance(added, dict)
-            whole[key] = {**known, **added} if are_objects else added
+            if isinstance(known := whole.get(key), dict) and isinstance(added, dict):
+                added = {**known, **added}
+            whole[key] = added
         return whole
 
 
@@ -229,7 +229,8 @@ def minimal_tools(messages: Iterable[Message]) -> list[ToolSchema]:
 
 def parts_of(content: object) -> list[JSONObject]:
     """A content, which is a string, a list of parts or nothing, as parts that say something."""
-    parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    text = {"type": "text", "text": str(content or "")}
+    parts: list[JSONObject] = content if isinstance(content, list) else [text]
     return [part for part in parts if part.get("type") != "text" or part["text"].strip()]
 
 
