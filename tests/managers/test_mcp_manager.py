@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
+import importlib.util
 import logging
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,6 +224,33 @@ def test_a_server_that_dies_is_an_error_of_that_turn_only(tmp_path: Path) -> Non
     assert asyncio.run(turn(manager, text="again")).content == "again"
 
 
+def test_a_missing_package_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    message = "^MCP is enabled but the package 'mcp' is not installed. Run: uv sync$"
+    with pytest.raises(MCPError, match=message):
+        manager_for(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["1.22.0", "2.0", "2.2.9", "3.0", "3.0.0rc1"])
+def test_an_mcp_package_that_is_too_old_or_too_new_is_named_with_what_to_do(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", {"mcp": version}.__getitem__)
+    needs = re.escape(f"MCP needs the package mcp>=2.3,<3, but {version} is installed.")
+    with pytest.raises(MCPError, match=rf"^{needs} Run: uv sync$"):
+        manager_for(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["2.3", "2.3.0rc1", "2.10.1"])
+def test_an_mcp_package_that_will_do_is_taken(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", {"mcp": version}.__getitem__)
+    assert manager_for(tmp_path).server_name == "demo"
+
+
 # --- retry and giving up ----------------------------------------------------------------------
 
 
@@ -287,7 +317,8 @@ def test_a_failed_retry_turns_mcp_off_for_good(
 
     result = asyncio.run(failing())
     assert result.is_error
-    assert "off for the rest of the episode" in str(result.error_message)
+    said = "MCP tools are off for the rest of the episode: Failed to start MCP server 'demo'"
+    assert str(result.error_message).startswith(said)
     assert manager.is_disabled
     *_, given_up, fallback = messages_in(caplog)
     assert given_up.startswith("MCP retry failed, disabling MCP for episode: Failed")

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from mcp_ghost.toolset import Call
 from tests.managers.test_mcp_manager import manager_for, messages_in, turn
 from tests.support.fakes import RecordingLangfuse
 
@@ -66,6 +67,7 @@ async def test_each_call_is_a_span_with_its_outcome(
     late = spans["mcp-tool-demo.hang"]
     assert late["langfuse.observation.level"] == "ERROR"
     assert "did not answer 'hang' within 0.1 s" in str(late["langfuse.observation.status_message"])
+    assert "langfuse.observation.output" not in late
 
 
 class ClockedLangfuse(RecordingLangfuse):
@@ -89,7 +91,7 @@ async def test_a_span_holds_what_was_asked_how_long_it_took_and_what_came(
     langfuse = ClockedLangfuse(monkeypatch)
     manager = manager_for(tmp_path, langfuse=langfuse)
     await manager.connect_session()
-    await manager.call_tool("demo.echo", {"text": "x"})
+    await manager.call(Call("demo.echo", {"text": "x"}))  # within the configured time
     await manager.call_tool("demo.fail", {}, timeout_seconds=7)
     await manager.disconnect_session()
     asked = {"server_name": "demo", "timeout_seconds": 30}

@@ -385,18 +385,27 @@ def test_a_server_that_cannot_be_chosen_is_named(
     assert str(caught.value) == said
 
 
+def test_where_no_server_is_configured_none_can_be_chosen(tmp_path: Path) -> None:
+    path = write_config(tmp_path / "mcp.json")
+    config = GameConfiguration(mcp_enabled=True, mcp_config_file=str(path), mcp_servers=("a",))
+    with pytest.raises(MCPError, match=r"^There is no MCP server 'a': known servers: none\.$"):
+        MCPManager(config, LOGGER)
+
+
 def test_what_is_left_out_is_said_once(
     journal: Journal, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pair(tmp_path, journal.config_file)
+    servers = {name: faulty(SERVER_LOG=str(tmp_path / name)) for name in ("a", "b", "c")}
+    write_config(journal.config_file, **servers)
     with Player([LOOK, LOOK], journal) as player:
         player.play()
         player.play()
     (said,) = events(caplog, "mcp_servers_ignored")
     assert said.getMessage() == (
-        "Only the first MCP server is used: 'a', not b. "
+        "Only the first MCP server is used: 'a', not b, c. "
         "List those to use under 'servers' in [tool.zorkgpt.mcp]."
     )
+    assert vars(said)["server_name"] == "a"
     assert not (tmp_path / "b").exists()
 
 

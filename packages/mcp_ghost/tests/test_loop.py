@@ -18,7 +18,7 @@ from mcp_ghost.messages import tool_message
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.run.calls import CallPolicy, Calls
 from mcp_ghost.run.pausing.ledger import Ledger
-from mcp_ghost.toolset import MAY_HAVE_ACTED, Tool, Toolset, outcome_of
+from mcp_ghost.toolset import MAY_HAVE_ACTED, Kind, Tool, Toolset, outcome_of
 from tests.support.fakes import answer, batch, calls, schema
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ async def echo(name: str, arguments: dict[str, Any]) -> ToolCallResult:
     [
         (TimeoutError(), ("timed out", "s.last", 3), "timed out", None),
         (
-            MCPServerDiedError("It is gone."),
-            ("failed", "s.last", "It is gone.", 3),
+            MCPServerDiedError("It left X."),
+            ("failed", "s.last", "It left X.", 3),
             "lost the server",
             LoopEnd.TOOLS_LOST,
         ),
@@ -168,7 +168,7 @@ async def test_model_and_observer_are_told_of_every_call_of_a_batch(
     good, bad, last, *left = [json.loads(each["content"]) for each in told.answers]
     assert good == {"content": {"s.good": {"n": 1}}}
     assert bad["error"] == "Tool call failed: ZeroDivisionError"  # it has no words of its own
-    failed = r"Tool call (failed: It is gone|timed out after 1[89]\ds)\. "
+    failed = r"Tool call (failed: It left X|timed out after 1[89]\ds)\. "
     assert re.fullmatch(failed + re.escape(MAY_HAVE_ACTED), last["error"])
     assert [each["error"] for each in left] == [skipped, skipped]
     assert observer.heard == [
@@ -206,6 +206,14 @@ async def test_calls_that_only_read_run_side_by_side_and_others_in_their_order()
     assert said[5]["error"].startswith("Tool call timed out")
     assert "taken effect" not in said[5]["error"]  # it only reads
     assert said[6]["error"] == "Skipped: the call of s.read before it timed out"
+
+
+async def test_what_a_tool_calls_an_error_is_marked_as_one() -> None:
+    async def fail(name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        return ToolCallResult(None, is_error=True, error_message=f"{name} is closed.")
+
+    told = await Calls(Raising(fail)).answer(calls(("s.a", "{}")), 1)
+    assert [it["kind"] for it in told.answers] == [Kind.TOOL_ERROR]
 
 
 async def test_what_a_tool_says_reaches_the_model_in_its_own_letters() -> None:

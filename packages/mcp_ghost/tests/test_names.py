@@ -109,6 +109,18 @@ def test_a_tool_without_its_server_or_in_other_letters_is_found_if_it_is_the_onl
     assert names.decode(written) == meant
 
 
+def test_a_tool_whose_own_name_has_dots_is_found_by_the_whole_of_it_only() -> None:
+    names = ToolNames(["mail.list.all", "files.all"])
+    assert names.decode("list-all") == "mail.list.all"
+    assert names.decode("all") == "files.all"
+
+
+def test_a_tool_is_meant_by_the_very_letters_of_its_name_first() -> None:
+    names = ToolNames(["s.read", "s.Read"])
+    assert [names.decode(f"functions.s_{it}:0") for it in ("read", "Read")] == ["s.read", "s.Read"]
+    assert names.decode("READ") == "READ"
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -116,6 +128,8 @@ def test_a_tool_without_its_server_or_in_other_letters_is_found_if_it_is_the_onl
         ("filter[status]", "filter_status"),
         ("a--b  c", "a_b_c"),
         ("_Name_", "Name"),
+        ("X ray X", "X_ray_X"),
+        ("1 X", "p_1_X"),
         ("1st", "p_1st"),
         ("größe", "gr_e"),
         ("ключ", "p"),

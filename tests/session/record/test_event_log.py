@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from logging.handlers import BufferingHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mcp_ghost.redact import Redactor
 from session.events import event_context, log_event, log_line
+from session.record import event_log
 from session.record.event_log import (
     EVENTS_FILE,
     EpisodeDamagedError,
@@ -114,6 +117,13 @@ def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path, line: str) -> 
     assert str(error.value).endswith("the turn before it, delete that line and all after it.")
 
 
+def test_a_log_without_its_beginning_cannot_be_continued_or_replayed(tmp_path: Path) -> None:
+    (tmp_path / EVENTS_FILE).write_text("garbage\n", encoding="utf-8")
+    words = r"is damaged\. Without its beginning, the episode cannot be continued or replayed\.$"
+    with pytest.raises(EpisodeDamagedError, match=f"^Line 1 of .*{words}"):
+        list(read(tmp_path))
+
+
 def test_two_writers_of_one_episode_are_refused(tmp_path: Path) -> None:
     first = EventLog(tmp_path)
     with pytest.raises(EpisodeLockedError, match="another process"):
@@ -177,6 +187,29 @@ def test_what_has_become_secret_is_blanked_out_when_the_log_is_opened_again(
         log.close()
     asked = [it.event.request for it in read(tmp_path) if isinstance(it.event, ModelCall)]
     assert ["hunter2" in str(it) for it in asked] == [True, True, False, False]
+
+
+def test_only_what_is_new_in_a_request_is_searched_for_secrets(
+    tmp_path: Path, logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[tuple[int, int]] = []
+
+    class Recording(Redactor):
+        def finds_nothing(self, text: str, known: int = 0) -> bool:
+            searched.append((known, len(text)))
+            return super().finds_nothing(text, known)
+
+    monkeypatch.setattr(event_log, "Redactor", Recording)
+    logger.addHandler(EventLog(tmp_path))
+    said: list[dict[str, Any]] = []
+    for number in range(3):
+        said.append({"content": f"{number} is what was said then.\n" * 20})
+        for role in ("Agent", "Critic"):
+            messages = [{"content": role}, *said]
+            write(logger, "", ModelCall(role=role, request={"messages": messages}))
+    first, later = searched[:2], searched[2:]
+    assert [known for known, _ in first] == [0, 0]
+    assert all(0 < length - known < 800 < length for known, length in later)
 
 
 def test_what_follows_a_request_that_is_missing_stands_on_its_own(
