@@ -37,15 +37,25 @@ def read_env_file(prefix: str = "") -> dict[str, str]:
 def _parsed(*, expands: bool) -> dict[str, str]:
     if not ENV_FILE.exists() or ENV_FILE.is_dir():  # some keep a virtual environment there
         return {}
-    from dotenv import dotenv_values  # few need it
-
     try:
-        text = read_regular(ENV_FILE).decode()
-        found = dotenv_values(stream=StringIO(text), interpolate=expands)
+        return variables_of(ENV_FILE, expands=expands)
     except UnicodeDecodeError as error:
         raise EnvFileError("Cannot read .env: it is not UTF-8. Save it as UTF-8.") from error
     except OSError as error:
         raise EnvFileError(f"Cannot read .env: {error.strerror}.") from error
+
+
+def variables_of(file: Path, *, expands: bool = False) -> dict[str, str]:
+    """What a file of NAME=VALUE lines sets; ``expands``: also with the values of other variables.
+
+    Raises:
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    from dotenv import dotenv_values  # few need it
+
+    text = read_regular(file).decode("utf-8-sig")
+    found = dotenv_values(stream=StringIO(text), interpolate=expands)
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -30,15 +30,6 @@ def is_web_address(url: str) -> bool:
         return False
 
 
-def is_ip_address(text: str) -> bool:
-    """Whether ``text`` is an IP address and nothing else."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def is_loopback(url: str) -> bool:
     """Whether the server at ``url`` runs on this machine."""
     host = urlsplit(url).hostname or ""
@@ -109,15 +100,14 @@ def tls_context() -> ssl.SSLContext:
     """
     import httpx2  # only those who need a context pay for it
 
+    given = [it for it in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(it)]
     try:
         context = httpx2.create_ssl_context()
     except OSError as error:
-        given = [it for it in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(it)]
         where = f"{given[0]} ({os.environ[given[0]]})" if given else "the system's store"
         why = error.strerror or error
         raise OSError(f"The certificates in {where} cannot be read: {why}.") from error
-    names_others = any(os.environ.get(it) for it in ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-    has_own_store = names_others or sys.platform in ("win32", "darwin")
+    has_own_store = given or sys.platform in ("win32", "darwin")
     if not has_own_store and not context.cert_store_stats()["x509_ca"]:
         import certifi
 

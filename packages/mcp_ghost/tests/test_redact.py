@@ -138,14 +138,15 @@ def test_a_value_is_found_as_json_and_urls_write_it() -> None:
 
 def test_values_are_secret_unless_plain() -> None:
     env = {"LEVEL": "production", "TZ": "Europe/Berlin", "BASE": "https://example.com/api",
-           "DATA": "/usr/share", "OTHER": "warm welcome", "SHORT_KEY": "1234567"}  # fmt: skip
+           "DATA": "/usr/share", "OTHER": "warm welcome", "SHORT_KEY": "1234567",
+           "NO_URL": "http://[half an address"}  # fmt: skip
     headers = {"Authorization": "Bearer let me in", "Accept": "application/json"}
     config = {"a": ServerConfig(command="x", env=env), "b": ServerConfig(url="x", headers=headers)}
     clean = redactor_of(config)
     for value in ("production", "Europe/Berlin", "https://example.com/api/1", "/usr/share/doc"):
         assert clean(value) == value
     assert clean("a warm welcome, let me in, application/json") == "a ***, ***, application/json"
-    assert clean("1234567") == "1234567"
+    assert (clean("1234567"), clean(env["NO_URL"])) == ("1234567", MASK)
 
 
 def test_placeholders_and_places_are_no_secrets() -> None:

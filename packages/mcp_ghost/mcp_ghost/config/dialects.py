@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from operator import not_
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ class Key(NamedTuple):
 
     ours: str
     read: Callable[[Any], Any] = lambda value: value
+    kind: type = object
+    """What ``read`` takes; any other value stays as it is, and is refused as a value of ours."""
 
 
 class Dialect(NamedTuple):
@@ -29,14 +32,6 @@ class Dialect(NamedTuple):
     """What concerns that program alone; other keys that we do not know are worth a warning."""
     trailing_commas: bool = False
     """Whether its JSON may hold them. All may hold comments."""
-
-
-class Translated(NamedTuple):
-    """An entry with our keys."""
-
-    fields: dict[str, Any]
-    names: dict[str, str]
-    """Our key -> the one that was used."""
 
 
 _TRANSPORTS = {
@@ -59,9 +54,9 @@ _OAUTH_WITHOUT_EFFECT = (
 """Found out on the way."""
 
 
-def _transport(value: object) -> object:
+def _transport(value: str) -> str | None:
     """Programs spell streamable HTTP in many ways: "streamable_http", "httpStream", "https"."""
-    plain = re.sub("[-_ ]", "", value).lower() if isinstance(value, str) else ""
+    plain = re.sub("[-_ ]", "", value).lower()
     other = "http" if re.search("http|^stream", plain) else value
     return _TRANSPORTS.get(plain, other)
 
@@ -87,15 +82,9 @@ def _auth(value: object) -> object:
     return _oauth(value) if isinstance(value, Mapping) and "type" not in value else value
 
 
-def _not(value: object) -> object:
-    return not value if isinstance(value, bool) else value
-
-
-def _names(value: object) -> object:
+def _names(variables: list[Any]) -> list[Any]:
     """Codex's variables: names, or objects with one."""
-    if not isinstance(value, list):
-        return value
-    return [it.get("name", it) if isinstance(it, Mapping) else it for it in value]
+    return [it.get("name", it) if isinstance(it, Mapping) else it for it in variables]
 
 
 def _chosen(value: object) -> object:
@@ -103,41 +92,20 @@ def _chosen(value: object) -> object:
     return None if value == ["*"] or isinstance(value, Mapping) else value
 
 
-def _references(value: object) -> object:
-    if not isinstance(value, Mapping):
-        return value
-    return {header: f"${{env:{name}}}" for header, name in value.items()}
-
-
-def _variables(value: object) -> object:
-    """Goose's variables: names of what its keyring or environment holds."""
-    return _references({it: it for it in map(str, value)}) if isinstance(value, list) else value
-
-
-def _headers_in(value: object) -> object:
-    return value.get("headers") if isinstance(value, Mapping) else value
-
-
-def _plain(value: object) -> object:
-    """VS Code takes numbers in a server's environment, YAML knows truth values."""
-    return str(value).lower() if isinstance(value, bool | int | float) else value
-
-
-def _bearer(value: object) -> object:
-    return {"Authorization": f"Bearer ${{env:{value}}}"} if isinstance(value, str) else value
+def _references(variables: Mapping[str, object]) -> dict[str, str]:
+    return {name: f"${{env:{variable}}}" for name, variable in variables.items()}
 
 
 _BUILT_IN = ("builtin", "platform", "frontend", "inline_python", "extension")
 """Servers that only their own program can start: of Goose by their type, of Zed by their source."""
-_OAUTH = Key("auth", _oauth)
+_OAUTH, _TYPE = Key("auth", _oauth), Key("type", _transport, str)
+_ENABLED = Key("disabled", not_, bool)
+_WITH_HEADERS = Key("headers", lambda request: request.get("headers"), Mapping)
 _ONLY_THESE, _NOT_THESE = Key("include_tools"), Key("exclude_tools")
 
 DIALECTS = (
     Dialect(
-        "mcp_ghost",
-        "mcpServers",
-        {"type": Key("type", _transport), "transport": Key("type", _transport)},
-        ("name", "description"),
+        "mcp_ghost", "mcpServers", {"type": _TYPE, "transport": _TYPE}, ("name", "description")
     ),
     Dialect("Claude Desktop", "mcpServers"),
     Dialect("Claude Code", "mcpServers", {"oauth": _OAUTH}, ("timeout", "alwaysLoad")),
@@ -153,7 +121,7 @@ DIALECTS = (
     Dialect(
         "Cline",
         "mcpServers",
-        {"transportType": Key("type", _transport)},
+        {"transportType": _TYPE},
         ("autoApprove", "alwaysAllow", "timeout", "remoteConfigured"),
     ),
     Dialect("Windsurf", "mcpServers", {"serverUrl": Key("url"), "disabledTools": _NOT_THESE}),
@@ -171,7 +139,7 @@ DIALECTS = (
     Dialect(
         "Zed",
         "context_servers",
-        {"enabled": Key("disabled", _not)},
+        {"enabled": _ENABLED},
         ("source", "settings"),
         trailing_commas=True,
     ),
@@ -179,11 +147,13 @@ DIALECTS = (
         "Codex",
         "mcp_servers",
         {
-            "enabled": Key("disabled", _not),
-            "env_vars": Key("inherit_env", _names),
+            "enabled": _ENABLED,
+            "env_vars": Key("inherit_env", _names, list),
             "http_headers": Key("headers"),
-            "env_http_headers": Key("headers", _references),
-            "bearer_token_env_var": Key("headers", _bearer),
+            "env_http_headers": Key("headers", _references, Mapping),
+            "bearer_token_env_var": Key(
+                "headers", lambda name: {"Authorization": f"Bearer ${{env:{name}}}"}, str
+            ),
             "scopes": Key("auth", lambda value: _oauth({"scopes": value}) if value else None),
             "enabled_tools": _ONLY_THESE,
             "disabled_tools": _NOT_THESE,
@@ -198,31 +168,30 @@ DIALECTS = (
     Dialect(  # https://opencode.ai/docs/mcp-servers
         "OpenCode",
         "mcp",
-        {"environment": Key("env"), "enabled": Key("disabled", _not), "oauth": _OAUTH},
+        {"environment": Key("env"), "enabled": _ENABLED, "oauth": _OAUTH},
         ("timeout",),
         trailing_commas=True,
     ),
     Dialect(  # https://github.com/wenb1n-dev/mysql_mcp_server_pro/issues/6
         "Cherry Studio",
         "mcpServers",
-        {"isActive": Key("disabled", _not), "baseUrl": Key("url"), "disabledTools": _NOT_THESE},
+        {"isActive": _ENABLED, "baseUrl": Key("url"), "disabledTools": _NOT_THESE},
         ("name", "description", "registryUrl"),
     ),
-    Dialect(  # https://docs.continue.dev/reference
-        "Continue",
-        "mcpServers",
-        {"requestOptions": Key("headers", _headers_in)},
-        ("name", "connectionTimeout"),
+    # https://docs.continue.dev/reference
+    Dialect(
+        "Continue", "mcpServers", {"requestOptions": _WITH_HEADERS}, ("name", "connectionTimeout")
     ),
     Dialect(  # https://block.github.io/goose/docs/guides/config-files
         "Goose",
         "extensions",
         {
-            "enabled": Key("disabled", _not),
+            "enabled": _ENABLED,
             "cmd": Key("command"),
             "uri": Key("url"),
             "envs": Key("env"),
-            "env_keys": Key("env", _variables),
+            # names of what its keyring or environment holds
+            "env_keys": Key("env", lambda names: _references({str(it): it for it in names}), list),
             "available_tools": Key("include_tools", lambda it: it or None),
         },
         ("name", "description", "display_name", "bundled", "timeout"),
@@ -231,12 +200,11 @@ DIALECTS = (
     # https://docs.augmentcode.com/setup-augment/mcp
     Dialect("Augment", "augment.advanced.mcpServers", {}, ("name",), trailing_commas=True),
     # https://github.com/nanbingxyz/5ire/issues/74
-    Dialect("5ire", "servers", {"isActive": Key("disabled", _not)}, ("key", "description")),
+    Dialect("5ire", "servers", {"isActive": _ENABLED}, ("key", "description")),
     # https://github.com/janhq/jan/blob/main/src-tauri/src/core/mcp/constants.rs
-    Dialect("Jan", "mcpServers", {"active": Key("disabled", _not)}, ("official", "timeout")),
-    Dialect(  # https://github.com/github/github-mcp-server/blob/main/docs/installation-guides
-        "GitHub Copilot for JetBrains", "servers", {"requestInit": Key("headers", _headers_in)}
-    ),
+    Dialect("Jan", "mcpServers", {"active": _ENABLED}, ("official", "timeout")),
+    # https://github.com/github/github-mcp-server/blob/main/docs/installation-guides
+    Dialect("GitHub Copilot for JetBrains", "servers", {"requestInit": _WITH_HEADERS}),
 )
 """As each program documents it; how values refer to variables is in ``variables.py``."""
 
@@ -251,14 +219,11 @@ def servers_in(document: object) -> Mapping[str, Any] | None:
         found = _held(document, holder)
         if found or (found is not None and holder == HOLDERS[0]):
             return found
+    if not isinstance(document, Mapping) or not document:
+        return None
     # FastMCP and LangChain take servers that are under no key at all.
-    if isinstance(document, Mapping) and document and all(map(_is_entry, document.values())):
-        return document
-    return None
-
-
-def _is_entry(value: object) -> bool:
-    return isinstance(value, Mapping) and bool({"command", "url"} & {*value})
+    entries = (isinstance(it, Mapping) and {"command", "url"} & {*it} for it in document.values())
+    return document if all(entries) else None
 
 
 def takes_trailing_commas(document: object) -> bool:
@@ -284,21 +249,30 @@ def _at(document: object, holder: str) -> object:
     return None
 
 
-def translated(entry: Mapping[str, Any]) -> Translated:
-    """``entry`` with our keys; unknown ones are kept, what has no effect here is left out."""
+def translated(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """``entry`` with our keys, and for each the one that was used.
+
+    Unknown ones are kept, what has no effect here is left out.
+    """
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     # Ours first: whoever has another one too meant that ("httpUrl" beside a "url" for SSE).
     flat = _flat(entry)
     for name, given in {**{it: flat[it] for it in flat if it not in KEYS}, **flat}.items():
-        ours, read = KEYS.get(name, (str(name), None))
         # JSON has no place for comments, so people write "_comment", "//" and "$schema".
-        says_nothing = name in _WITHOUT_EFFECT or str(name).startswith(("_", "$", "//"))
-        value = None if says_nothing else read(given) if read else given
+        if name in _WITHOUT_EFFECT or str(name).startswith(("_", "$", "//")):
+            continue
+        key = KEYS.get(name, Key(str(name)))
+        ours, value = key.ours, key.read(given) if isinstance(given, key.kind) else given
         if value is None:
             continue
         if ours == "env" and isinstance(value, Mapping):
-            value = {variable: _plain(it) for variable, it in value.items() if it is not None}
+            # VS Code takes numbers in a server's environment, YAML knows truth values.
+            value = {
+                variable: str(it).lower() if isinstance(it, bool | int | float) else it
+                for variable, it in value.items()
+                if it is not None
+            }
         before = fields.get(ours)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
             value = {**before, **value}
@@ -308,21 +282,18 @@ def translated(entry: Mapping[str, Any]) -> Translated:
     for one, other in (("command", "url"), ("url", "command")):
         if fields.get(one) == "" and fields.get(other):  # Jan writes both
             del fields[one], names[one]
-    return Translated(fields, names)
+    return fields, names
 
 
 def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``entry`` without objects for its command, as Zed once had, or its transport, as Cline has.
-
-    OpenCode writes a list as the command.
-    """
+    """``entry`` with its command as text, and without an object for its transport, as Cline has."""
     if isinstance(way := entry.get("transport"), Mapping):
         entry = {**{key: it for key, it in entry.items() if key != "transport"}, **way}
     command, args = entry.get("command"), entry.get("args")
-    if isinstance(command, list) and command:
+    if isinstance(command, list) and command:  # as OpenCode writes it
         more = args if isinstance(args, list) else []
         return {**entry, "command": command[0], "args": [*command[1:], *more]}
-    if isinstance(command, Mapping):
+    if isinstance(command, Mapping):  # as Zed once did
         parts = {key: value for key, value in command.items() if key != "path"}
         return {**entry, **parts, "command": command.get("path")}
     return entry

@@ -11,7 +11,6 @@ from typing import Any
 
 from mcp_ghost.config.dialects import HOLDERS, servers_in, takes_trailing_commas
 from mcp_ghost.config.server import ServerConfig, is_server
-from mcp_ghost.config.variables import workspace_of
 from mcp_ghost.errors import MCPConfigError, MCPConfigNotFoundError
 from mcp_ghost.files import read_regular
 from mcp_ghost.trust import may_use
@@ -43,11 +42,24 @@ def load_servers(
     """
     if is_server(source):
         source = {"mcpServers": {getattr(source, "name", "server"): source}}
+    document = source
     if isinstance(source, Mapping):
-        servers = _servers(source, "the MCP configuration", Path.cwd())
+        where, workspace = "the MCP configuration", Path.cwd()
     else:
         path = Path(str(source))
-        servers = _servers(_parse(path, _read(path), lenient), str(path), workspace_of(path))
+        document, where, workspace = _document(path, lenient), str(path), path.absolute().parent
+        if workspace.name.startswith("."):  # .vscode and the like are within their project
+            workspace = workspace.parent
+    entries = servers_in(document)
+    if entries is None:
+        raise MCPConfigError(
+            f'{where}: expected {{"mcpServers": {{"NAME": {{"command": ..., "args": [...]}}}}}}, '
+            f"or another program's key ({', '.join(HOLDERS[1:])})."
+        )
+    servers = {
+        str(name): ServerConfig.of_entry(str(name), entry, where, workspace)
+        for name, entry in entries.items()
+    }
     for server in servers.values():
         if check and not server.disabled:
             server.checked()
@@ -71,9 +83,17 @@ def may_start(path: Path, *, fails: bool = False) -> bool:
         ) from error
 
 
-def _read(path: Path) -> str:
+def _document(path: Path, lenient: bool) -> object:
+    kind = _KINDS.get(path.suffix.lower(), "JSON")
     try:
-        return read_regular(path).decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
+        if kind == "YAML":
+            return _parse_yaml(text)
+        if kind == "TOML":
+            import tomllib  # few need it
+
+            return tomllib.loads(text)
+        return _parse_json(text, lenient or path.suffix.lower() == ".jsonc")
     except FileNotFoundError as error:
         raise MCPConfigNotFoundError(
             f"MCP configuration not found: {path}. "
@@ -85,18 +105,6 @@ def _read(path: Path) -> str:
         raise MCPConfigError(
             f"MCP configuration {path} cannot be read: {error.strerror}"
         ) from error
-
-
-def _parse(path: Path, text: str, lenient: bool) -> object:
-    kind = _KINDS.get(path.suffix.lower(), "JSON")
-    try:
-        if kind == "YAML":
-            return _parse_yaml(text)
-        if kind == "TOML":
-            import tomllib  # few need it
-
-            return tomllib.loads(text)
-        return _parse_json(text, lenient or path.suffix.lower() == ".jsonc")
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}: {error.msg}"
         what = place if text.strip() else "the file is empty"
@@ -147,16 +155,3 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if count > 1:
             raise ValueError(f"the key '{key}' appears {count} times in one object")
     return dict(pairs)
-
-
-def _servers(document: object, where: str, workspace: Path) -> dict[str, ServerConfig]:
-    entries = servers_in(document)
-    if entries is None:
-        raise MCPConfigError(
-            f'{where}: expected {{"mcpServers": {{"NAME": {{"command": ..., "args": [...]}}}}}}, '
-            f"or another program's key ({', '.join(HOLDERS[1:])})."
-        )
-    return {
-        str(name): ServerConfig.of_entry(str(name), entry, where, workspace)
-        for name, entry in entries.items()
-    }

@@ -7,6 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from ipaddress import ip_address
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -19,7 +21,7 @@ from mcp_ghost.config.variables import (
     without_variables,
 )
 from mcp_ghost.errors import MCPConfigError
-from mcp_ghost.network import basic_authorization, is_ip_address
+from mcp_ghost.network import basic_authorization
 from mcp_ghost.redact import Redactor, may_be_secret, names_a_secret, secrets_in
 
 _PLAIN_NAME = re.compile(
@@ -69,8 +71,20 @@ def _secrets_of(server: str, entry: Mapping[str, Any]) -> Iterator[str]:
         if not _is_plain(name, value):
             yield from (value, bare(value))
     yield (entry.get("auth") or {}).get("client_secret") or ""
-    yield from _of_url(entry.get("url") or "", server)
-    yield from _of_flags(_meant(it, server) for it in entry.get("args") or ())
+    url = _meant(entry.get("url") or "", server)
+    with suppress(ValueError):  # not a URL, as its user will be told
+        parts = urlsplit(url)
+        yield from map(bare, basic_authorization(url).values())
+        for secret in filter(None, (parts.username, parts.password)):
+            yield from (secret, unquote(secret))
+        for name, value in parse_qsl(parts.query):
+            if not _is_plain(name, value):
+                yield value
+    arguments = [_meant(it, server) for it in entry.get("args") or ()]
+    for argument, following in pairwise([*arguments, "-"]):
+        flag, _, value = argument.partition("=")
+        if flag.startswith("-") and names_a_secret(flag):  # --token X, --token=X
+            yield value or ("" if following.startswith("-") else following)
     for text in (json.dumps(entry, default=str), *values.values()):
         for name, _ in variables_in(text):
             if not _is_plain(name, os.environ.get(name, "")):
@@ -81,38 +95,16 @@ def _is_plain(name: str, value: str) -> bool:
     """Whether this is a setting that results may repeat: a word, an address, a place."""
     if names_a_secret(name):
         return False
-    if _PLAIN_NAME.fullmatch(name) or _WORD.fullmatch(value) or is_ip_address(value):
+    if _PLAIN_NAME.fullmatch(name) or _WORD.fullmatch(value):
         return True
-    parts = urlsplit(value) if re.match(r"https?://", value) else None
-    return parts is not None and not (parts.query or "@" in parts.netloc)
-
-
-def _of_url(written: str, server: str) -> Iterator[str]:
-    """User, password and query; a parameter that is a plain word is none."""
-    url = _meant(written, server)
-    try:
-        parts = urlsplit(url)
-        yield from map(bare, basic_authorization(url).values())
-    except ValueError:  # not a URL, as its user will be told
-        return
-    for secret in filter(None, (parts.username, parts.password)):
-        yield from (secret, unquote(secret))
-    for name, value in parse_qsl(parts.query):
-        if not _is_plain(name, value):
-            yield value
-
-
-def _of_flags(arguments: Iterable[str]) -> Iterator[str]:
-    """X of ``--token X`` and ``--token=X``."""
-    is_value = False
-    for argument in arguments:
-        flag, _, value = argument.partition("=")
-        if is_value and not argument.startswith("-"):
-            yield argument
-        is_value = flag.startswith("-") and names_a_secret(flag)
-        if is_value and value:
-            yield value
-            is_value = False
+    with suppress(ValueError):
+        ip_address(value)
+        return True
+    if re.match(r"https?://", value):
+        with suppress(ValueError):
+            parts = urlsplit(value)
+            return not (parts.query or "@" in parts.netloc)
+    return False
 
 
 def _meant(value: str, server: str) -> str:

@@ -25,7 +25,7 @@ from mcp_ghost.config.dialects import KEYS, translated
 from mcp_ghost.config.variables import read_env_file, resolved, with_braces, with_places
 from mcp_ghost.errors import MCPConfigError
 
-_logger = logging.getLogger(__name__)
+_warn_once = lru_cache(maxsize=1000)(logging.getLogger(__name__).warning)
 MOST_MESSAGE_BYTES = 8 * 1024 * 1024
 _NAMED_AT_MOST = 10
 """Unknown keys that are named."""
@@ -101,7 +101,7 @@ class ServerConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _read_other_programs_keys(cls, data: object) -> object:
-        return translated(data).fields if isinstance(data, Mapping) else data
+        return translated(data)[0] if isinstance(data, Mapping) else data
 
     @field_validator("inherit_env", mode="before")
     @classmethod
@@ -140,7 +140,12 @@ class ServerConfig(BaseModel):
             config._in_process = entry  # noqa: SLF001 - of our own
             return config
         fields, names = translated(entry if isinstance(entry, Mapping) else {})
-        hints = _take_out_unknown(fields)
+        unknown = [key for key in fields if key not in cls.model_fields]
+        hints = [_unknown_key(key, cls.model_fields, KEYS) for key in unknown[:_NAMED_AT_MOST]]
+        if len(unknown) > _NAMED_AT_MOST:
+            hints.append(f"and {len(unknown) - _NAMED_AT_MOST} more")
+        for key in unknown:
+            del fields[key]
         if workspace:
             fields = with_places(fields, workspace)
             if isinstance(file := fields.get("env_file"), str):
@@ -231,22 +236,6 @@ def _unknown_key(field: str, known: Collection[str], others: Collection[str] = (
     near = difflib.get_close_matches(field.rpartition(".")[2], [*known, *others], n=1)
     hint = f" (did you mean '{near[0]}'?)" if near else f"; known keys: {', '.join(known)}"
     return f"unknown key '{field}'{hint}"
-
-
-def _take_out_unknown(fields: dict[str, Any]) -> list[str]:
-    """Keys of ``fields`` that nobody knows, which are removed, in words."""
-    unknown = [key for key in fields if key not in ServerConfig.model_fields]
-    hints = [_unknown_key(key, ServerConfig.model_fields, KEYS) for key in unknown[:_NAMED_AT_MOST]]
-    if len(unknown) > _NAMED_AT_MOST:
-        hints.append(f"and {len(unknown) - _NAMED_AT_MOST} more")
-    for key in unknown:
-        del fields[key]
-    return hints
-
-
-@lru_cache(maxsize=1000)
-def _warn_once(message: str) -> None:
-    _logger.warning(message)
 
 
 def is_server(value: object) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from mcp_ghost.env_file import variables_of
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.files import read_regular
 
@@ -33,12 +33,6 @@ _LEVELS = 3
 """How deep values that may refer to something are: an entry's objects and lists."""
 
 
-def workspace_of(file: Path) -> Path:
-    """The project of a configuration: the folder around one like .vscode, else the file's own."""
-    folder = file.absolute().parent
-    return folder.parent if folder.name.startswith(".") else folder
-
-
 def with_places(value: Any, workspace: Path) -> Any:  # noqa: ANN401  any JSON
     """A copy of ``value`` with the folders that Cursor and VS Code have names for."""
     places = {
@@ -57,9 +51,38 @@ def resolved(value: Any, environ: Mapping[str, str], server: str) -> Any:  # noq
     Raises:
         MCPConfigError: That does not exist; ``server`` is the entry to name.
     """
-    return _changed(
-        value, lambda text: _REFERENCE.sub(lambda it: _meant(it, environ, server), text)
-    )
+
+    def meant(found: re.Match[str]) -> str:
+        if found["verbatim"]:
+            return found["verbatim"]
+        if found["kind"] == "file":
+            try:
+                return read_regular(Path(found["what"]).expanduser()).decode().strip()
+            except (OSError, ValueError, RuntimeError) as error:
+                raise MCPConfigError(
+                    f"MCP server '{server}': {found[0]} cannot be read: {error}"
+                ) from error
+        if found["kind"] == "input":
+            variable = re.sub(r"\W+", "_", found["what"], flags=re.ASCII).strip("_").upper()
+            variable = variable if re.fullmatch(_NAME, variable) else "SOME_NAME"
+            problem = (
+                f"needs the input '{found['what']}', which only VS Code asks for. Put it in an "
+                f"environment variable, such as {variable}, and write ${{env:{variable}}} instead "
+                f"of {found[0]}."
+            )
+        elif found["kind"]:
+            problem = f"refers to {found[0]}, which only an editor knows. Write the value instead."
+        else:
+            name = found["name"] or found["ours"]
+            if (value := environ.get(name, found["default"])) is not None:
+                return value
+            problem = (
+                f"needs the environment variable {name}, which is not set. "
+                "Set it, or disable the server."
+            )
+        raise MCPConfigError(f"MCP server '{server}' {problem}")
+
+    return _changed(value, lambda text: _REFERENCE.sub(meant, text))
 
 
 def with_braces(values: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -90,16 +113,12 @@ def read_env_file(path: str, server: str) -> dict[str, str]:
     Raises:
         MCPConfigError: It cannot be read.
     """
-    from dotenv import dotenv_values  # few need it
-
     try:
-        text = read_regular(Path(path)).decode("utf-8-sig")
-        found = dotenv_values(stream=StringIO(text), interpolate=False)
+        return variables_of(Path(path))
     except (OSError, ValueError) as error:
         raise MCPConfigError(
             f"MCP server '{server}': its envFile cannot be read: {error}"
         ) from error
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _changed(value: Any, change: Callable[[str], str], levels: int = _LEVELS) -> Any:  # noqa: ANN401
@@ -110,38 +129,3 @@ def _changed(value: Any, change: Callable[[str], str], levels: int = _LEVELS) ->
     if levels and isinstance(value, Mapping):
         return {key: _changed(item, change, levels - 1) for key, item in value.items()}
     return value
-
-
-def _meant(found: re.Match[str], environ: Mapping[str, str], server: str) -> str:
-    """What stands for one reference."""
-    if found["verbatim"]:
-        return found["verbatim"]
-    if found["kind"] == "file":
-        try:
-            return read_regular(Path(found["what"]).expanduser()).decode().strip()
-        except (OSError, ValueError, RuntimeError) as error:
-            raise MCPConfigError(
-                f"MCP server '{server}': {found[0]} cannot be read: {error}"
-            ) from error
-    if found["kind"]:
-        raise MCPConfigError(f"MCP server '{server}' {_only_an_editor_knows(found)}")
-    name = found["name"] or found["ours"]
-    value = environ.get(name, found["default"])
-    if value is None:
-        raise MCPConfigError(
-            f"MCP server '{server}' needs the environment variable {name}, which is not set. "
-            "Set it, or disable the server."
-        )
-    return value
-
-
-def _only_an_editor_knows(found: re.Match[str]) -> str:
-    what = found["what"]
-    if found["kind"] != "input":
-        return f"refers to {found[0]}, which only an editor knows. Write the value instead."
-    variable = re.sub(r"\W+", "_", what, flags=re.ASCII).strip("_").upper()
-    variable = variable if re.fullmatch(_NAME, variable) else "SOME_NAME"
-    return (
-        f"needs the input '{what}', which only VS Code asks for. Put it in an environment "
-        f"variable, such as {variable}, and write ${{env:{variable}}} instead of {found[0]}."
-    )
