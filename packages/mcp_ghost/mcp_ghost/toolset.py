@@ -66,7 +66,9 @@ class Tool:
     @property
     def is_harmless(self) -> bool:
         """Whether somebody who is trusted says that it destroys nothing."""
-        return self.is_trusted and not self.may_destroy
+        # As the protocol has it, one that says nothing may destroy something.
+        says_so = self.is_read_only or self.hints.get("destructiveHint") is False
+        return self.is_trusted and says_so
 
     @property
     def definition(self) -> tuple[str, str, str]:
@@ -78,11 +80,6 @@ class Tool:
     def is_read_only(self) -> bool:
         """Whether it says that it changes nothing; one that says nothing may change anything."""
         return self.hints.get("readOnlyHint") is True
-
-    @property
-    def may_destroy(self) -> bool:
-        """Whether it may do what cannot be undone; as the protocol has it, if it says nothing."""
-        return not self.is_read_only and self.hints.get("destructiveHint") is not False
 
     @property
     def may_be_repeated(self) -> bool:
@@ -98,7 +95,11 @@ class Tool:
         schema = self.schema["function"].get("parameters") or {}
         known = schema.get("properties")
         known = known if isinstance(known, Mapping) else {}
-        read = {name: _value(it) for name, it in arguments.items() if name in known}
+        read = {
+            name: parsed(it)
+            for name, it in arguments.items()
+            if name in known and isinstance(it, str) and it.strip().startswith(_JSON_BEGINS)
+        }
         read = {name: it for name, it in read.items() if it is not None}
         if not read:
             return arguments
@@ -114,14 +115,6 @@ class Tool:
         """Whether one of ``patterns``, names or shell patterns, fits one of its names."""
         names = (self.name, self.own_name)
         return any(it == name or fnmatchcase(name, it) for it in patterns for name in names)
-
-
-def _value(text: object) -> Any:  # noqa: ANN401  any JSON
-    """The list, object, number or truth value that ``text`` is the JSON of; None for none."""
-    if not isinstance(text, str) or not text.strip().startswith(_JSON_BEGINS):
-        return None
-    value = parsed(text)
-    return None if isinstance(value, str) else value
 
 
 def _takes(schema: Mapping[str, Any], value: object) -> bool:
@@ -303,17 +296,14 @@ class Wrapper(Toolset):
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """See :class:`Toolset`."""
         return self.inner.tools
 
     @property
     def failures(self) -> Mapping[str, MCPError]:
-        """See :class:`Toolset`."""
         return self.inner.failures
 
     @property
     def instructions(self) -> dict[str, str]:
-        """See :class:`Toolset`."""
         return self.inner.instructions
 
     async def __aenter__(self) -> Self:
@@ -324,13 +314,10 @@ class Wrapper(Toolset):
         await self.inner.__aexit__(*error)
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         return await self.inner.call(call)
 
     async def refresh(self) -> list[str]:
-        """See :class:`Toolset`."""
         return await self.inner.refresh()
 
     async def restart(self, server: str) -> None:
-        """See :class:`Toolset`."""
         await self.inner.restart(server)

@@ -67,8 +67,8 @@ class MCPClient(Wrapper):
         await super().__aenter__()
         for server, error in self.failures.items():
             _logger.warning("Continuing without the MCP server '%s': %s", server, error)
-        if not self._toolbox.union.connected:
-            await self._toolbox.union.close()
+        if not self._toolbox.alive:
+            await self._toolbox.close()
             reasons = " ".join(f"{name}: {error}" for name, error in self.failures.items())
             raise MCPServerStartupError(f"No MCP server could be started. {reasons}")
         return self

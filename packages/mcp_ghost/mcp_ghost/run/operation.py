@@ -169,7 +169,7 @@ class Operation(Run):
         """Count what is available, and stop if servers were wanted but none came up."""
         account, toolbox = self.account, self.conversation.toolbox
         tools = Counter(tool.server for tool in toolbox.tools.values())
-        connected = toolbox.union.alive
+        connected = toolbox.alive
         account.servers = [
             ServerRecord(it.name, it.version, it.revision, tools[it.name], it.own_instructions)
             for it in connected

@@ -64,7 +64,12 @@ class Functions(Leaf):
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                returned = await self._returned(call)
+                function, adapter = self._functions[call.name]
+                arguments = ArgsKwargs((), call.arguments)
+                if inspect.iscoroutinefunction(function):
+                    returned = await adapter.validate_python(arguments)
+                else:
+                    returned = await asyncio.to_thread(adapter.validate_python, arguments)
             content = bounded(to_jsonable_python(returned, fallback=str), self._result_limit)
             return Outcome.of(ToolCallResult(content))
         except ValidationError as error:
@@ -76,10 +81,3 @@ class Functions(Leaf):
                 return Outcome.without_result(Kind.TIMEOUT, reason, was_sent=True)
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         return Outcome.of(ToolCallResult(None, is_error=True, error_message=reason))
-
-    async def _returned(self, call: Call) -> object:
-        function, adapter = self._functions[call.name]
-        arguments = ArgsKwargs((), call.arguments)
-        if inspect.iscoroutinefunction(function):
-            return await adapter.validate_python(arguments)
-        return await asyncio.to_thread(adapter.validate_python, arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
@@ -24,6 +25,8 @@ class Leaf(Toolset):
 
     failure: MCPError | None = None
     """Why it could not be started, or not again."""
+    current: ServerSession | None = None
+    """The open session, of a server that has them."""
     on_progress: OnProgress | None = None
     """Told of calls under way, by the server's own names."""
     revision = ""
@@ -54,6 +57,13 @@ class Leaf(Toolset):
             for name, schema in zip(names, schemas, strict=True)
         }
 
+    async def refresh(self) -> list[str]:
+        session = self.current
+        if session is None or not await session.refresh():
+            return []
+        self.take(session.tools, session.annotations)
+        return [self.name]
+
     def gone(self) -> Outcome | None:
         """The outcome of every call, where the server could not be started again."""
         if self.failure is None:
@@ -78,30 +88,27 @@ class Server(Leaf):
         self.is_trusted = config.trust or config.in_process is not None
         self._call_timeout = call_timeout
         self._startup_timeout = startup_timeout
-        self._session: ServerSession | None = None
         self._new_session = partial(ServerSession, name, config, **options)
         self._lock = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        try:
+        with suppress(MCPError):
             await self._open()
-        except MCPError as error:
-            self.failure = error
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._session is not None:
-            await self._session.close()
+        if self.current is not None:
+            await self.current.close()
 
     @property
     def is_alive(self) -> bool:  # type: ignore[override]  # of a leaf, it may change
         """Whether it can be called now."""
-        return self._session is not None and self._session.is_alive
+        return self.current is not None and self.current.is_alive
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`; ``call.timeout`` goes before ``call_timeout``."""
         async with self._lock:  # a restart ends first
-            session = self._session
+            session = self.current
         if (gone := self.gone()) or session is None:
             return gone or Outcome.of_error(MCPToolCallError(f"'{self.name}' was not started."))
         seconds = self._call_timeout if call.timeout is None else call.timeout
@@ -118,25 +125,18 @@ class Server(Leaf):
         async with self._lock:
             if self.is_alive:
                 return
-            if self._session is not None:
-                await self._session.close()  # what it left running goes first
-            try:
-                await self._open()
-            except MCPError as error:
-                self.failure = error
-                raise
-            self.failure = None
-
-    async def refresh(self) -> list[str]:
-        """See :class:`Toolset`."""
-        if self._session is None or not await self._session.refresh():
-            return []
-        self.take(self._session.tools, self._session.annotations)
-        return [self.name]
+            if self.current is not None:
+                await self.current.close()  # what it left running goes first
+            await self._open()
 
     async def _open(self) -> None:
-        self._session = session = self._new_session(on_progress=self.on_progress)
-        await session.open(self._startup_timeout)
+        self.current = session = self._new_session(on_progress=self.on_progress)
+        try:
+            await session.open(self._startup_timeout)
+        except MCPError as error:
+            self.failure = error
+            raise
+        self.failure = None
         self.revision, self.own_instructions = session.protocol_version, session.instructions
         self.version = str(session.server_info.get("version", ""))
         self.take(session.tools, session.annotations)

@@ -82,17 +82,10 @@ class Union(Toolset):
 
     @property
     def failures(self) -> Mapping[str, MCPError]:
-        """See :class:`Toolset`."""
         return {name: it.failure for name, it in self._leaves.items() if it.failure is not None}
 
     @property
-    def connected(self) -> tuple[str, ...]:
-        """The names of those that can be called now."""
-        return tuple(leaf.name for leaf in self.alive)
-
-    @property
     def instructions(self) -> dict[str, str]:
-        """See :class:`Toolset`."""
         return {leaf.name: leaf.own_instructions for leaf in self.alive if leaf.tools}
 
     @property
@@ -101,14 +94,12 @@ class Union(Toolset):
         return [leaf for leaf in self._leaves.values() if leaf.is_alive]
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         tool = self.tools.get(call.name)
         if tool is None:
             return await super().call(call)
         return await self._leaves[tool.server].call(replace(call, name=tool.own_name))
 
     async def restart(self, server: str) -> None:
-        """See :class:`Toolset`."""
         if server not in self._leaves:
             raise MCPError(f"No MCP server '{server}' here. Servers: {_listing(self._leaves)}")
         if not self.is_open:
@@ -116,24 +107,17 @@ class Union(Toolset):
         await self._leaves[server].restart(server)
 
     async def refresh(self) -> list[str]:
-        """See :class:`Toolset`."""
         changed = await asyncio.gather(*(leaf.refresh() for leaf in self.alive))
         return [name for names in changed for name in names]
 
-    async def _progressed(
-        self,
-        on_progress: OnProgress,
-        server: str,
-        own_name: str,
-        *said: Any,  # noqa: ANN401
-    ) -> None:
+    async def _progressed(self, tell: OnProgress, server: str, own: str, *said: Any) -> None:  # noqa: ANN401
         for name, tool in self.tools.items():
-            if (tool.server, tool.own_name) == (server, own_name):
-                await on_progress(name, *said)
+            if (tool.server, tool.own_name) == (server, own):
+                await tell(name, *said)
 
 
-class Filtered(Wrapper):
-    """The tools of ``inner`` that ``allow`` names and ``deny`` does not.
+class Toolbox(Union):
+    """The tools of ``servers``, disabled ones left out, that ``allow`` names and ``deny`` does not.
 
     These are names or shell patterns ("files.*", "*.delete_*", "delete_*"), compared with
     "server.tool" and with the tool's own name.
@@ -141,47 +125,58 @@ class Filtered(Wrapper):
 
     def __init__(
         self,
-        inner: Toolset,
+        servers: Mapping[str, ServerConfig],
+        *,
         allow: Iterable[str] | None = None,
         deny: Iterable[str] | None = None,
+        on_progress: OnProgress | None = None,
+        redactor: Redactor | None = None,
+        make_server: Callable[..., Leaf] = Server,
+        more: Sequence[Leaf] = (),
+        **options: Any,  # noqa: ANN401  those of Server
     ) -> None:
-        super().__init__(inner)
+        """``make_server`` makes each of the servers; ``more`` are offered beside them."""
+        used = {name: config for name, config in servers.items() if not config.disabled}
+        redactor = redactor or redactor_of(used)
+        leaves = [make_server(name, it, redactor=redactor, **options) for name, it in used.items()]
+        super().__init__([*leaves, *more], on_progress)
         self._allow = _patterns(allow)
         self._deny = _patterns(deny) or ()
         self._known: Mapping[str, Tool] | None = None
-        self._tools: dict[str, Tool] = {}
+        self._allowed: dict[str, Tool] = {}
 
     @property
     def tools(self) -> Mapping[str, Tool]:
         """Those that may be used."""
-        known = self.inner.tools
+        known = super().tools
         if known is not self._known:
             self._known = known
-            self._tools = {
+            self._allowed = {
                 name: tool
                 for name, tool in known.items()
                 if (self._allow is None or tool.fits(self._allow)) and not tool.fits(self._deny)
             }
-        return self._tools
+        return self._allowed
 
     @property
     def instructions(self) -> dict[str, str]:
-        """See :class:`Toolset`."""
         offering = {tool.server for tool in self.tools.values()}
-        return {name: it for name, it in self.inner.instructions.items() if name in offering}
+        return {name: it for name, it in super().instructions.items() if name in offering}
 
     @property
     def unmatched(self) -> tuple[str, ...]:
         """The patterns that fit no tool; perhaps typos."""
         patterns = dict.fromkeys((*(self._allow or ()), *self._deny))
-        tools = self.inner.tools.values()
+        tools = super().tools.values()
         return tuple(it for it in patterns if not any(tool.fits([it]) for tool in tools))
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`; a tool that may not be used is not called."""
+        if not self.is_open:
+            return Outcome.without_result(Kind.FAILED, _NOT_OPEN)
         if call.name in self.tools:
-            return await self.inner.call(call)
-        if call.name in self.inner.tools:
+            return await super().call(call)
+        if call.name in super().tools:
             return _unavailable(self, call, f"'{call.name}' is not allowed.")
         return _unavailable(self, call, f"Unknown tool '{call.name}'.")
 
@@ -210,35 +205,6 @@ class Bare(Wrapper):
         return named
 
 
-class Toolbox(Filtered):
-    """The tools of ``servers``, disabled ones left out, that may be used."""
-
-    def __init__(
-        self,
-        servers: Mapping[str, ServerConfig],
-        *,
-        allow: Iterable[str] | None = None,
-        deny: Iterable[str] | None = None,
-        on_progress: OnProgress | None = None,
-        redactor: Redactor | None = None,
-        make_server: Callable[..., Leaf] = Server,
-        more: Sequence[Leaf] = (),
-        **options: Any,  # noqa: ANN401  those of Server
-    ) -> None:
-        """``make_server`` makes each of the servers; ``more`` are offered beside them."""
-        used = {name: config for name, config in servers.items() if not config.disabled}
-        redactor = redactor or redactor_of(used)
-        leaves = [make_server(name, it, redactor=redactor, **options) for name, it in used.items()]
-        self.union = Union([*leaves, *more], on_progress)
-        super().__init__(self.union, allow, deny)
-
-    async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
-        if not self.union.is_open:
-            return Outcome.without_result(Kind.FAILED, _NOT_OPEN)
-        return await super().call(call)
-
-
 def renamed(tool: Tool, name: str) -> Tool:
     """``tool`` under another name."""
     function = {**tool.schema["function"], "name": name}
@@ -254,8 +220,7 @@ def unused(name: str, taken: Mapping[str, object]) -> str:
 
 def _unavailable(toolset: Toolset, call: Call, problem: str) -> Outcome:
     """The outcome of a call of a tool that is not there for it."""
-    failed = toolset.failures
-    known = [name for name, tool in toolset.tools.items() if tool.server not in failed]
+    known = [schema["function"]["name"] for schema in toolset.schemas]
     near = difflib.get_close_matches(call.name, known, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     reason = f"{problem}{hint} Available tools: {_listing(known)}"

@@ -333,13 +333,13 @@ async def test_a_toolbox_mixes_processes_and_urls_and_restarts_what_came_back(
             "nowhere": ServerConfig(url="http://127.0.0.1:9/mcp"),
         }
         async with Toolbox(servers, allow=["echo"]) as toolbox:
-            assert list(toolbox.union.connected) == ["here", "there"]
+            assert [it.name for it in toolbox.alive] == ["here", "there"]
             assert list(toolbox.failures) == ["nowhere"]
             os.kill(server.process.pid, signal.SIGKILL)
             await asyncio.to_thread(server.process.wait, 10)
             with pytest.raises(MCPServerDiedError):
                 await toolbox.result("there.echo", {"text": "x"})
-            assert list(toolbox.union.connected) == ["here"]
+            assert [it.name for it in toolbox.alive] == ["here"]
             with pytest.raises(MCPServerStartupError, match="no server can be reached"):
                 await toolbox.restart("there")
             with remote(PORT=str(server.port), SERVER_LOG=str(log)):

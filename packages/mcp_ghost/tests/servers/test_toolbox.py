@@ -56,14 +56,14 @@ async def test_a_server_that_fails_is_recorded_and_the_others_go_on() -> None:
     servers = {"a": faulty(), "b": faulty("exit3"), "c": faulty(), "off": faulty("exit3")}
     servers["off"] = servers["off"].model_copy(update={"disabled": True})
     async with Toolbox(servers) as toolbox:
-        assert list(toolbox.union.connected) == ["a", "c"]
+        assert [it.name for it in toolbox.alive] == ["a", "c"]
         assert list(toolbox.failures) == ["b"]
         assert isinstance(toolbox.failures["b"], MCPServerStartupError)
         assert "fatal: missing API key" in str(toolbox.failures["b"])
         assert (await toolbox.result("c.echo", {"text": "on"})).content == "on"
         with pytest.raises(MCPToolCallError, match=r"Unknown tool 'b\.echo'"):
             await toolbox.result("b.echo", {})
-    assert list(toolbox.union.connected) == []
+    assert [it.name for it in toolbox.alive] == []
 
 
 def test_a_configuration_error_of_one_server_is_recorded_too() -> None:
@@ -101,7 +101,7 @@ async def test_a_toolbox_can_be_used_once() -> None:
     async with toolbox:
         with pytest.raises(MCPError, match="opened before"):
             await toolbox.__aenter__()
-    await toolbox.union.close()
+    await toolbox.close()
     with pytest.raises(MCPToolCallError, match="not open"):
         await toolbox.result("a.echo", {})
     with pytest.raises(MCPToolCallError, match="not open"):

@@ -39,11 +39,11 @@ def test_a_killed_server_is_restarted_while_the_others_live_on(tmp_path: Path) -
             os.kill(pids(logs["a"])[0], signal.SIGKILL)
             with pytest.raises(MCPServerDiedError, match="ended by SIGKILL"):
                 await toolbox.result("a.echo", {})
-            assert list(toolbox.union.connected) == ["b"]
+            assert [it.name for it in toolbox.alive] == ["b"]
             assert names(toolbox) == before
             # Several callers notice, one restart helps them all.
             await asyncio.gather(toolbox.restart("a"), toolbox.restart("a"))
-            assert list(toolbox.union.connected) == ["a", "b"]
+            assert [it.name for it in toolbox.alive] == ["a", "b"]
             assert names(toolbox) == before
             for name in "ab":
                 assert (await toolbox.result(f"{name}.echo", {"text": name})).content == name
@@ -132,7 +132,7 @@ async def close_during_a_call(log: Path) -> None:
     toolbox = await Toolbox({"a": faulty(SERVER_LOG=str(log))}).__aenter__()
     calls = [asyncio.create_task(toolbox.result("a.hang", {})) for _ in range(2)]
     await asyncio.to_thread(eventually, lambda: "tools/call" in methods(log))
-    await toolbox.union.close()
+    await toolbox.close()
     for call in calls:
         with pytest.raises(MCPToolCallError):
             await asyncio.wait_for(call, PATIENCE)
@@ -184,9 +184,9 @@ async def test_toolboxes_close_in_any_order_and_from_any_task(tmp_path: Path) ->
         await Toolbox({"a": faulty(SERVER_LOG=str(log)), "b": faulty()}).__aenter__()
         for _ in range(3)
     ]
-    await boxes[1].union.close()
-    await asyncio.create_task(boxes[0].union.close())
+    await boxes[1].close()
+    await asyncio.create_task(boxes[0].close())
     assert (await boxes[2].result("b.echo", {"text": "on"})).content == "on"
-    await asyncio.wait_for(boxes[2].union.close(), PATIENCE)
+    await asyncio.wait_for(boxes[2].close(), PATIENCE)
     assert len(pids(log)) == 3
     assert not any(is_running(pid) for pid in pids(log))

@@ -105,7 +105,7 @@ class Tracing:
         tool = toolbox.tools.get(call.name)
         if tool is not None and tool.server in self._conversation.servers:
             about["mcp.method.name"] = "tools/call"
-            revisions = {it.name: it.revision for it in toolbox.union.alive}
+            revisions = {it.name: it.revision for it in toolbox.alive}
             about["mcp.protocol.version"] = revisions.get(tool.server)
             about["network.transport"] = self._conversation.transport_of(tool.server)
         if self._has_contents:
