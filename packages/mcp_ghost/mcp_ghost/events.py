@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from mcp_ghost.results import JSON
+from mcp_ghost.run.report.account import ToolRecord
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,8 @@ class ToolProgress:
 
 
 @dataclass(frozen=True)
-class ToolResult:
-    iteration: int
-    tool_name: str
-    arguments: dict[str, Any]
-    success: bool
-    result: JSON
-    error: str | None
-    execution_time: float
-    reasoning: str
-    retry_attempt: int
-    depends_on: list[int]
+class ToolResult(ToolRecord):
+    pass
 
 
 @dataclass(frozen=True)
