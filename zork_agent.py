@@ -195,9 +195,8 @@ class _Deliberation:
         manager = agent.mcp_manager if agent.mcp_enabled else None
         most = getattr(agent.client, "most_tools", None)
         self._tools = ToolSession(manager, agent.config, agent.logger, most)
-        self._events = ToolEvents(
-            agent.logger, agent.config.mcp_max_tool_iterations, self._tools.server_names
-        )
+        servers = getattr(manager, "server_names", ())
+        self._events = ToolEvents(agent.logger, agent.config.mcp_max_tool_iterations, servers)
         self._responses: list[LLMResponse] = []
         self._lost = Usage()
         self._schema_was_enforced = False

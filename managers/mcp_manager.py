@@ -165,7 +165,16 @@ class MCPManager(GameTools):
 
     def begin(self) -> None:
         """Begin to connect in the running event loop; ``connect_session`` waits for that."""
-        self._say_what_is_left_out()
+        left_out, self._left_out = self._left_out, []
+        if left_out:
+            log_event(
+                self.logger,
+                logging.WARNING,
+                f"Only the first MCP server is used: '{self.server_name}', not "
+                f"{', '.join(left_out)}. List those to use under 'servers' in [tool.zorkgpt.mcp].",
+                "mcp_servers_ignored",
+                server_name=self.server_name,
+            )
         for server in self._usable:
             server.begin()
 
@@ -343,18 +352,6 @@ class MCPManager(GameTools):
                 event = "mcp_config_warning"
                 log_event(self.logger, logging.WARNING, server.warning, event, server_name=name)
         return chosen
-
-    def _say_what_is_left_out(self) -> None:
-        left_out, self._left_out = self._left_out, []
-        if left_out:
-            log_event(
-                self.logger,
-                logging.WARNING,
-                f"Only the first MCP server is used: '{self.server_name}', not "
-                f"{', '.join(left_out)}. List those to use under 'servers' in [tool.zorkgpt.mcp].",
-                "mcp_servers_ignored",
-                server_name=self.server_name,
-            )
 
 
 def _check_installation() -> None:

@@ -32,10 +32,8 @@ class ToolEvents(LoopObserver):
         self, logger: logging.Logger, max_iterations: int, server_names: Sequence[str] = ()
     ) -> None:
         self.iteration = 0
-        self._calls: list[Call] = []
-        """In the order in which they began; those that run side by side end in another."""
-        self._uses: dict[int, ToolUse] = {}
-        """By the place of the call in it."""
+        self._uses: dict[tuple[int, int, int], ToolUse] = {}
+        """By the place of the call; those that run side by side end in another order."""
         self._logger = logger
         self._max_iterations = max_iterations
         self._server_names = server_names
@@ -57,7 +55,6 @@ class ToolEvents(LoopObserver):
 
     def tool_called(self, call: Call) -> None:
         """Log the call and its arguments."""
-        self._calls.append(call)
         self._event(
             logging.INFO,
             f"Agent calling tool {call.name}",
@@ -155,21 +152,12 @@ class ToolEvents(LoopObserver):
         return {"tool_name": name, "server_name": server, "call_id": call.id}
 
     def _use(self, call: Call, text: str, *, is_error: bool, seconds: float) -> None:
-        open_ones = (place for place in range(len(self._calls)) if place not in self._uses)
-        place = next((it for it in open_ones if self._calls[it] is call), len(self._calls))
-        if place == len(self._calls):  # it was not made
-            self._calls.append(call)
-        self._uses[place] = ToolUse(
+        if (left_out := len(text) - RECORDED_CHARACTERS) > 0:
+            text = f"{text[:RECORDED_CHARACTERS]}\n[{left_out:,} more characters were not recorded]"
+        self._uses[call.place] = ToolUse(
             name=call.name,
             arguments=jsonable(call.arguments),
-            result=_recorded(text),
+            result=text,
             is_error=is_error,
             duration_ms=round(seconds * 1000, 3),
         )
-
-
-def _recorded(text: str) -> str:
-    left_out = len(text) - RECORDED_CHARACTERS
-    if left_out <= 0:
-        return text
-    return f"{text[:RECORDED_CHARACTERS]}\n[{left_out:,} more characters were not recorded]"

@@ -105,7 +105,7 @@ class GameServer(Leaf):
             return
         if self.loop is not asyncio.get_running_loop():
             self._connect_in_background(self._connect())
-        elif (session := self._session_now()) and not session.is_alive:
+        elif (session := self.current) and not session.is_alive:
             self._begin_again(f"MCP server '{self.name}' is gone.")
 
     async def session(self) -> ServerSession:
@@ -178,14 +178,6 @@ class GameServer(Leaf):
         news, self._news = self._news or f"{made.reason}\nIt was started again.", ""
         return refusal(f"{news} This call was not repeated: it may have had its effect.")
 
-    async def refresh(self) -> list[str]:
-        """See :class:`Toolset`."""
-        session = self._session_now()
-        if session is None or not await session.refresh():
-            return []
-        self.take(session.tools, session.annotations)
-        return [self.name]
-
     async def let_go(self) -> None:
         """End a session that no call needed, without grace: it has nothing to finish.
 
@@ -220,7 +212,8 @@ class GameServer(Leaf):
             await connection.result().close()
             self._log_duration("stopped", started)
 
-    def _session_now(self) -> ServerSession | None:
+    @property
+    def current(self) -> ServerSession | None:  # type: ignore[override]  # it comes and goes
         connection = self._connection
         if connection is None or not connection.done() or connection.cancelled():
             return None
@@ -239,8 +232,13 @@ class GameServer(Leaf):
             if not self.was_listed:  # the first connection: the configuration must be wrong
                 raise
             session = await self._retry(error)
-        is_first = not self.was_listed
-        self._use(session, started)
+        is_first, self.was_listed = not self.was_listed, True
+        self.take(session.tools, session.annotations)
+        self.own_instructions = session.instructions
+        self._log_duration("started", started)
+        if not self.tools:
+            self.is_off, self.reason = True, f"MCP server '{self.name}' has no tools."
+            self._warn(f"{self.reason} It is left out.", "mcp_no_tools")
         seconds = time.perf_counter() - started
         if not is_first and self._config.mcp_session == "turn" and not self._is_slow:
             self._is_slow = seconds > SLOW_START
@@ -266,14 +264,17 @@ class GameServer(Leaf):
         except MCPError as error:
             message = f"MCP retry failed, disabling MCP for episode: {error}"
             self._warn(message, "mcp_disabled", error)
-            self._give_up(error)
+            self.is_off, self.reason = True, str(error)
+            without = "MCP tools" if self._is_only else f"the tools of MCP server '{self.name}'"
+            reason = self.reason.partition("\n")[0]
+            self._warn(f"Continuing without {without}: {reason}", "mcp_disabled_fallback", error)
             raise
         message, event = "MCP session retry successful", "mcp_connect_retry_successful"
         log_event(self._logger, logging.INFO, message, event, server_name=self.name)
         return session
 
     def _begin_again(self, death: str) -> None:
-        if (dead := self._session_now()) is not None:
+        if (dead := self.current) is not None:
             self._connect_in_background(self._connect_again(dead, death))
 
     async def _connect_again(self, dead: ServerSession, death: str) -> ServerSession:
@@ -303,21 +304,6 @@ class GameServer(Leaf):
             say=self._notice,
         )
         return session
-
-    def _use(self, session: ServerSession, started: float) -> None:
-        self.take(session.tools, session.annotations)
-        self.own_instructions = session.instructions
-        self.was_listed = True
-        self._log_duration("started", started)
-        if not self.tools:
-            self.is_off, self.reason = True, f"MCP server '{self.name}' has no tools."
-            self._warn(f"{self.reason} It is left out.", "mcp_no_tools")
-
-    def _give_up(self, error: MCPError) -> None:
-        self.is_off, self.reason = True, str(error)
-        without = "MCP tools" if self._is_only else f"the tools of MCP server '{self.name}'"
-        reason = str(error).partition("\n")[0]
-        self._warn(f"Continuing without {without}: {reason}", "mcp_disabled_fallback", error)
 
     def _notice(self, message: str) -> None:
         log_event(self._logger, logging.INFO, message, "notice", server_name=self.name)

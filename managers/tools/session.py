@@ -47,11 +47,6 @@ class ToolSession:
         """As they are known: from earlier turns, and then as the servers have listed them now."""
 
     @property
-    def server_names(self) -> tuple[str, ...]:
-        """The servers; none with a stand-in."""
-        return self._tools.server_names
-
-    @property
     def are_on(self) -> bool:
         """Whether there are tools that were not given up."""
         return not self._tools.is_disabled

@@ -20,18 +20,16 @@ class StandIn(Protocol):
 
     is_disabled: bool
 
-    def connect_session(self) -> Awaitable[None]: ...  # noqa: D102  see MCPManager
-    def disconnect_session(self) -> Awaitable[None]: ...  # noqa: D102
-    def get_tool_schemas(self) -> Awaitable[list[ToolSchema]]: ...  # noqa: D102
-    def call_tool(  # noqa: D102
+    def connect_session(self) -> Awaitable[None]: ...
+    def disconnect_session(self) -> Awaitable[None]: ...
+    def get_tool_schemas(self) -> Awaitable[list[ToolSchema]]: ...
+    def call_tool(
         self, tool_name: str, arguments: dict[str, Any], timeout_seconds: float
     ) -> Awaitable[ToolCallResult]: ...
 
 
 class GameTools(Toolset):
     """Tools whose servers come and go with the turns of an episode; these are none."""
-
-    server_names: tuple[str, ...] = ()
 
     @property
     def is_disabled(self) -> bool:
@@ -66,7 +64,6 @@ class OfManager(GameTools):
     """The tools of ``manager``, which has no more than the public methods of ``MCPManager``."""
 
     def __init__(self, manager: StandIn, call_timeout: float) -> None:
-        self.server_names = getattr(manager, "server_names", ())
         self._manager = manager
         self._call_timeout = call_timeout
         self._connected: asyncio.Event | None = None
@@ -74,11 +71,9 @@ class OfManager(GameTools):
 
     @property
     def is_disabled(self) -> bool:
-        """See :class:`GameTools`."""
         return self._manager.is_disabled
 
     async def connect_session(self) -> None:
-        """See :class:`GameTools`."""
         self._connected = asyncio.Event()
         try:
             await self._manager.connect_session()
@@ -86,21 +81,17 @@ class OfManager(GameTools):
             self._connected.set()
 
     async def disconnect_session(self) -> None:
-        """See :class:`GameTools`."""
         await self._manager.disconnect_session()
 
     async def get_tool_schemas(self) -> list[ToolSchema]:
-        """See :class:`GameTools`."""
         await asyncio.sleep(0)  # lets a connection that was just scheduled begin
         return await self._manager.get_tool_schemas()
 
     async def wait_for(self, tool_names: Iterable[str]) -> None:
-        """See :class:`GameTools`."""
         if self._connected is not None:
             await self._connected.wait()
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         seconds = self._call_timeout if call.timeout is None else call.timeout
         return await outcome_of(
             self._manager.call_tool(
