@@ -91,8 +91,12 @@ def write_whole(
 def _replace(path: Path, data: bytes, only_if: Callable[[], bool], mode: int | None) -> bool:
     with suppress(FileExistsError):  # of a file there, the next line says better what it is
         path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(path)
-    file, unfinished = _new_beside(path, 0o666 if mode is None else mode)
+    prefix = f".{path.name[:40]}."
+    for name in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
+        with suppress(OSError), os.fdopen(open_regular(name), "rb") as abandoned:
+            fcntl.flock(abandoned, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
+            name.unlink()
+    file, unfinished = _new_beside(path, prefix, 0o666 if mode is None else mode)
     try:
         with file:
             if mode is None and path.is_file():
@@ -107,11 +111,10 @@ def _replace(path: Path, data: bytes, only_if: Callable[[], bool], mode: int | N
         unfinished.unlink(missing_ok=True)
 
 
-def _new_beside(path: Path, mode: int) -> tuple[IO[bytes], Path]:
+def _new_beside(path: Path, prefix: str, mode: int) -> tuple[IO[bytes], Path]:
     """An unfinished file for ``path``, locked as long as it is open."""
-    prefix, suffix = _affixes(path)
     while True:
-        name = path.with_name(f"{prefix}{token_hex(8)}{suffix}")
+        name = path.with_name(f"{prefix}{token_hex(8)}.tmp")
         only_ours = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         file = os.fdopen(os.open(name, only_ours, mode), "wb")
         with suppress(OSError):  # not every file system has locks
@@ -119,16 +122,3 @@ def _new_beside(path: Path, mode: int) -> tuple[IO[bytes], Path]:
         if os.fstat(file.fileno()).st_nlink:  # else it was taken for abandoned just before
             return file, name
         file.close()
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove the unfinished files of programs that were killed: they hold no lock any more."""
-    prefix, suffix = _affixes(path)
-    for name in path.parent.glob(f"{glob.escape(prefix)}*{suffix}"):
-        with suppress(OSError), os.fdopen(open_regular(name), "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            name.unlink()
-
-
-def _affixes(path: Path) -> tuple[str, str]:
-    return f".{path.name[:40]}.", ".tmp"

@@ -71,30 +71,26 @@ class Gallery:
         parts: list[dict[str, Any]] = []
         for block in media_in(content):
             data, kind = block["data"], _type_of(block["data"])
-            if objection := self._objection(block, kind):
-                notes.append(f"not attached: {objection}")
+            if block["type"] != "image":
+                note = "not attached: sounds are not passed on"
+            elif not self._is_open:
+                note = "not attached: images are switched off"
+            elif kind is None:
+                note = "not attached: only PNG, JPEG and WebP are attached"
+            elif len(data) > MAX_IMAGE:
+                note = "not attached: it is larger than models accept"
+            elif self._images >= _MAX_IMAGES or self._size + len(data) > _MAX_ALL:
+                note = "not attached: no more images can be attached"
             elif not has_room(TOKENS_OF_IMAGE):
-                notes.append("not attached: this turn's results have become too long")
+                note = "not attached: this turn's results have become too long"
             else:
+                note = "attached"
                 self._images += 1
                 self._size += len(data)
-                notes.append("attached")
                 url = f"data:{kind};base64,{data}"
                 parts.append({"type": "image_url", "image_url": {"url": url}})
+            notes.append(note)
         return notes, parts
-
-    def _objection(self, block: Block, kind: str | None) -> str | None:
-        """Why an image cannot be attached."""
-        if block["type"] != "image":
-            return "sounds are not passed on"
-        if not self._is_open:
-            return "images are switched off"
-        if kind is None:
-            return "only PNG, JPEG and WebP are attached"
-        if len(block["data"]) > MAX_IMAGE:
-            return "it is larger than models accept"
-        is_full = self._images >= _MAX_IMAGES or self._size + len(block["data"]) > _MAX_ALL
-        return "no more images can be attached" if is_full else None
 
 
 def without_images(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

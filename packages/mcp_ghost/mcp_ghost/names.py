@@ -68,17 +68,16 @@ class ToolNames:
         if known := self._name.get(wire):
             return known
         bare = _AROUND.sub("", wire)
-        return self._name.get(bare) or self._meant(bare) or wire
-
-    def _meant(self, written: str) -> str | None:
-        """The one tool that has this name in other letters, or without its server's."""
-        word = folded(written)
+        if known := self._name.get(bare):
+            return known
+        word = folded(bare)
+        # In other letters, or without its server's name.
         meant = {
             name
             for known, name in self._name.items()
             if word and word in (folded(known), folded(name.partition(".")[2]))
         }
-        return meant.pop() if len(meant) == 1 else None
+        return meant.pop() if len(meant) == 1 else wire
 
     def decode_arguments(self, text: str) -> str:
         """A call's arguments, as JSON, with the names that its tool knows."""

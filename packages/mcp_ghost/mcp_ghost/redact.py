@@ -89,7 +89,11 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
-        written = known | {form for secret in known for form in _forms(secret)}
+        written = set(known)
+        for secret in known:  # as it stands in JSON, in JSON within JSON, and in URLs
+            in_json = {json.dumps(secret, ensure_ascii=it)[1:-1] for it in (True, False)}
+            written |= in_json | {json.dumps(it)[1:-1] for it in in_json}
+            written |= {quote(secret, safe=""), quote(secret), quote_plus(secret)}
         self._written = sorted(written, key=lambda it: (-len(it), it))
         """Longest first."""
         self._longest = max(map(len, [*self._written, *_SIGNS]))
@@ -182,23 +186,13 @@ def names_a_secret(name: str) -> bool:
 
 def may_be_secret(value: str) -> bool:
     """Whether ``value`` is long enough, and neither a placeholder nor a file of this machine."""
-    long_enough = len(value) >= SHORTEST_SECRET and value.lower() not in _PLACEHOLDERS
-    return long_enough and not _is_a_place(value)
-
-
-def _is_a_place(value: str) -> bool:
-    """Whether ``value`` is a path that exists, or of a file that could be made."""
-    if not value.startswith(("/", "~/", "./", "../")):
+    if len(value) < SHORTEST_SECRET or value.lower() in _PLACEHOLDERS:
         return False
+    if not value.startswith(("/", "~/", "./", "../")):
+        return True
     try:
         path = Path(value).expanduser()
-        return path.exists() or (path.parent.is_dir() and len(path.parts) > 2)
+        could_be_made = path.parent.is_dir() and len(path.parts) > 2
+        return not (path.exists() or could_be_made)
     except (OSError, ValueError, RuntimeError):
-        return False
-
-
-def _forms(secret: str) -> set[str]:
-    """How ``secret`` stands in JSON, in JSON within JSON, and in URLs."""
-    in_json = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
-    twice = {json.dumps(it)[1:-1] for it in in_json}
-    return in_json | twice | {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+        return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
@@ -97,16 +97,15 @@ def format_tool_response(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, list | tuple):
-        texts = [_text_of(item) for item in value]
-        if texts and None not in texts:
-            return "\n".join(text for text in texts if text is not None)
-    plain = jsonable(value)
-    return plain if isinstance(plain, str) else _dumps(plain)
+        texts: list[Any] = [it["text"] if _is_text(it) else getattr(it, "text", it) for it in value]
+        if texts and all(isinstance(it, str) for it in texts):
+            return "\n".join(texts)
+    return as_text(jsonable(value))
 
 
 def as_text(value: object) -> str:
     """Text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else _dumps(value)
+    return value if isinstance(value, str) else json.dumps(jsonable(value), ensure_ascii=False)
 
 
 def cap(text: str, limit: int = DEFAULT_LIMIT) -> str:
@@ -223,7 +222,14 @@ def _content(blocks: list[object], structured: object) -> object:
 
 def _unsaid(rendered: list[object], structured: object) -> list[object]:
     """What of ``rendered`` does not repeat ``structured``, in one text or in pieces of one."""
-    known = {_comparable(value) for value in _values(structured)}
+    # Servers repeat it whole, one value of it, or one item of a list of any depth: the Python SDK
+    # writes a text for each innermost item of a list of lists.
+    known = {_comparable(structured)}
+    waiting = [*structured.values()] if isinstance(structured, Mapping) else [structured]
+    while waiting:
+        value = waiting.pop()
+        known.add(_comparable(value))
+        waiting += value if isinstance(value, list) else []
     said = [it.get("text", it) if isinstance(it, Mapping) else it for it in rendered]
     left = [it for it, text in zip(rendered, said, strict=True) if not _repeats(text, known)]
     texts = [it for it in left if isinstance(it, str)]
@@ -240,19 +246,6 @@ def _repeats(said: object, known: set[str]) -> bool:
         return True
     lines = said.strip().splitlines() if isinstance(said, str) else []
     return len(lines) > 1 and all(_comparable(line) in known for line in lines if line.strip())
-
-
-def _values(structured: object) -> Iterator[object]:
-    """The forms in which servers repeat it: whole, one value, or one item of a list of any depth.
-
-    The Python SDK writes a text for each innermost item of a list of lists.
-    """
-    yield structured
-    waiting = [*structured.values()] if isinstance(structured, Mapping) else [structured]
-    while waiting:
-        value = waiting.pop()
-        yield value
-        waiting += value if isinstance(value, list) else []
 
 
 def _comparable(value: object) -> str:
@@ -297,23 +290,9 @@ def _is_text(block: object) -> TypeGuard[Mapping[str, str]]:
 
 def bounded(content: object, limit: int) -> object:
     """``content``, as cut text where it is longer than ``limit``."""
-    words = in_words(content)
-    text = words if isinstance(words, str) else _dumps(words)
+    text = as_text(in_words(content))
     if len(text) <= limit:
         return content
     capped = cap(text, limit)
     media = media_in(content)
     return [capped, *media] if media else capped
-
-
-def _text_of(item: object) -> str | None:
-    if isinstance(item, str):
-        return item
-    if isinstance(item, Mapping):
-        return item["text"] if _is_text(item) else None
-    text = getattr(item, "text", None)
-    return text if isinstance(text, str) else None
-
-
-def _dumps(value: object) -> str:
-    return json.dumps(jsonable(value), ensure_ascii=False)

@@ -77,17 +77,17 @@ def is_spoken_call(text: str, tools: Collection[str]) -> bool:
     ]
     start = re.search(r"^\s*\[?\{", text, re.MULTILINE)
     said = [*at_edge, text] + ([text[start.start() :]] if start and not fences else [])
-    return any(_is_call(each, names, is_all=each is text) for each in said)
-
-
-def _is_call(said: str, names: Collection[str], *, is_all: bool) -> bool:
-    if (value := parsed(said)) is None:
-        broken, python = _BROKEN.match(said), _PYTHON.fullmatch(said)
-        return bool(
-            (broken and _is_one(broken[1], names, bare=True))
-            or (python and _is_one(python[1], names, bare=is_all and "=" in said))
-        )
-    return _is_form(value, names)
+    for each in said:
+        if (value := parsed(each)) is not None:
+            if _is_form(value, names):
+                return True
+            continue
+        if (broken := _BROKEN.match(each)) and _is_one(broken[1], names, bare=True):
+            return True
+        is_bare = each is text and "=" in each
+        if (python := _PYTHON.fullmatch(each)) and _is_one(python[1], names, bare=is_bare):
+            return True
+    return False
 
 
 def _is_form(value: object, names: Collection[str]) -> bool:
