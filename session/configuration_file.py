@@ -4,14 +4,18 @@ import json
 import os
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
-from pydantic_settings import DotEnvSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+)
 
 from mcp_ghost.env_file import read_env_file
 from mcp_ghost.errors import EnvFileError
@@ -25,7 +29,22 @@ class ConfigurationError(ValueError):
     """Raised when the configuration cannot be used; the message says what to change."""
 
 
-class EnvFileSource(DotEnvSettingsSource):
+class _Environment(EnvSettingsSource):
+    """The environment; what it does not set is left out before the field's type is looked at."""
+
+    def prepare_field_value(
+        self,
+        field_name: str,
+        field: FieldInfo,
+        value: Any,  # noqa: ANN401  as pydantic-settings declares it
+        value_is_complex: bool,
+    ) -> Any:  # noqa: ANN401
+        if value is None:
+            return None
+        return super().prepare_field_value(field_name, field, value, value_is_complex)
+
+
+class _DotEnv(DotEnvSettingsSource):
     """``.env`` as all programs here read it."""
 
     def _read_env_file(self, file_path: Path) -> dict[str, str | None]:
@@ -34,7 +53,28 @@ class EnvFileSource(DotEnvSettingsSource):
         found = read_env_file(self.env_prefix)
         return {name.lower(): value for name, value in found.items() if value}
 
+    def __call__(self) -> dict[str, Any]:
+        return super().__call__() if self.env_vars else {}  # without looking up every field
 
+
+class EnvironmentSettings(BaseSettings):
+    """Settings that are arguments, or variables of the environment, or else of ``.env``."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Put the first over the others."""
+        return init_settings, _Environment(settings_cls), _DotEnv(settings_cls)
+
+
+PREFIX, DOTENV = "ZORKGPT_", ".env"
+"""Of our variables, and the file that may set them."""
 _WRONG_TYPES = {
     "bool_parsing": "neither true nor false",
     "bool_type": "neither true nor false",
@@ -111,13 +151,13 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
     return values
 
 
-def plain_only(path: Path, values: dict[str, object], prefix: str) -> dict[str, object]:
+def plain_only(path: Path, values: dict[str, object]) -> dict[str, object]:
     """Return ``values`` without those that only a trusted file may set, unless it is one.
 
     Raises:
         ConfigurationError: The file can no longer be read.
     """
-    asked = {name: it for name, it in values.items() if not is_plain(prefix + name, str(it))}
+    asked = {name: it for name, it in values.items() if not is_plain(PREFIX + name, str(it))}
     try:
         is_trusted = may_use(path, {name: json.dumps(it) for name, it in asked.items()})
     except OSError as error:
@@ -125,16 +165,16 @@ def plain_only(path: Path, values: dict[str, object], prefix: str) -> dict[str, 
     return {name: it for name, it in values.items() if is_trusted or name not in asked}
 
 
-def refuse_unknown_variables(prefix: str, fields: Iterable[str], dotenv: str) -> None:
+def refuse_unknown_variables(fields: Iterable[str]) -> None:
     """Refuse a mistyped name, which would go unnoticed: all variables with our prefix are ours.
 
     Raises:
         ConfigurationError: naming the variable, where it is, and the nearest known one.
     """
-    known = [prefix + name.upper() for name in fields]
-    for source, names in (("the environment", os.environ), (dotenv, _names_in(prefix))):
+    known = [PREFIX + name.upper() for name in fields]
+    for source, names in (("the environment", os.environ), (DOTENV, _names_in_dotenv())):
         for name in names:
-            if name.upper().startswith(prefix) and name.upper() not in known:
+            if name.upper().startswith(PREFIX) and name.upper() not in known:
                 raise ConfigurationError(
                     f"Unknown variable {name} in {source}: {near(name, known)}"
                 )
@@ -146,48 +186,42 @@ def near(key: str, known: Iterable[str]) -> str:
     return did_you_mean(key, names) or f"choose from {', '.join(names)}."
 
 
-@dataclass(frozen=True)
-class Sources:
-    """Where the value of a setting may have come from, the first of these that has one."""
-
-    given: Collection[str]
-    """Fields that a flag or the caller set."""
-    prefix: str
-    """Of variables."""
-    dotenv: str
-    file: Path | None
-    fields: Mapping[str, FieldInfo]
-
-    def origin(self, field: str) -> str:
-        """Tell how a person calls the field there."""
-        if field in self.given:
-            return field
-        variable = self.prefix + field.upper()
-        for place, names in (("", os.environ), (f" in {self.dotenv}", _names_in(self.prefix))):
-            if found := next((name for name in names if name.upper() == variable), None):
-                return found + place
-        for section, keys in sections(self.fields).items() if self.file else ():
-            for key, name in keys.items():
-                if name == field:
-                    return f"[tool.zorkgpt.{section}] {key} in {self.file}"
-        return field
+def _origin(field: str, fields: Iterable[str], file: Path | None) -> str:
+    """Tell how a person calls the field where it may have come from, the first that has it."""
+    variable = PREFIX + field.upper()
+    for place, names in (("", os.environ), (f" in {DOTENV}", _names_in_dotenv())):
+        if found := next((name for name in names if name.upper() == variable), None):
+            return found + place
+    for section, keys in sections(fields).items() if file else ():
+        for key, name in keys.items():
+            if name == field:
+                return f"[tool.zorkgpt.{section}] {key} in {file}"
+    return field
 
 
-def explain(error: ValidationError, sources: Sources) -> str:
-    """Say what is wrong with which values; those of fields that are not to be shown are not."""
+def explain(
+    error: ValidationError,
+    fields: Mapping[str, FieldInfo],
+    given: Collection[str],
+    file: Path | None,
+) -> str:
+    """Say what is wrong with which values; those of fields that are not to be shown are not.
+
+    ``given`` are the fields that a flag or the caller set, ``file`` is the file of settings.
+    """
     lines = ["Invalid settings:"]
     for problem in error.errors(include_url=False):
         name = ".".join(map(str, problem["loc"]))
-        field = sources.fields.get(name)
+        field = fields.get(name)
         if field is None:
             lines.append(f"  {name}: {problem['msg']}")
             continue
-        given = repr(problem["input"]) if field.repr else "the given value"  # which is secret
+        value = repr(problem["input"]) if field.repr else "the given value"  # which is secret
         wrong_type = _WRONG_TYPES.get(problem["type"])
         says = (
-            f"{given} is {wrong_type}" if wrong_type else f"{_demand(problem, field)}, not {given}"
+            f"{value} is {wrong_type}" if wrong_type else f"{_demand(problem, field)}, not {value}"
         )
-        lines.append(f"  {sources.origin(name)}: {says}")
+        lines.append(f"  {name if name in given else _origin(name, fields, file)}: {says}")
     return "\n".join(lines)
 
 
@@ -219,9 +253,8 @@ def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
     return inner
 
 
-def _names_in(prefix: str) -> Iterable[str]:
-    """The names in ``.env`` that begin with ``prefix``."""
+def _names_in_dotenv() -> Iterable[str]:
     try:
-        return read_env_file(prefix)
+        return read_env_file(PREFIX)
     except EnvFileError as error:
         raise ConfigurationError(str(error)) from error

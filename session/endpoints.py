@@ -1,12 +1,11 @@
-"""Where models are asked: the providers that a key at hand chooses, and how a role asks its own."""
+"""How a role asks its model: with which options, and with which of the keys at hand."""
 
 import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
 from mcp_ghost.env_file import setting
-from mcp_ghost.providers.hosted import HOSTED, Hosted, WireFormat, hosted_at
+from mcp_ghost.providers.hosted import HOSTED, WireFormat
 
 ProviderChoice: TypeAlias = Literal["auto", WireFormat]
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -30,20 +29,6 @@ def keys_at_hand() -> dict[str, str]:
     """
     variables = [name for hosted in HOSTED for name in hosted.key_variables]
     return {name: key for name in variables if (key := setting([name]))}
-
-
-def spoken_here(base_url: str, provider: ProviderChoice) -> list[Hosted]:
-    """Those whose keys a proxy at ``base_url`` is for, when it runs on this machine."""
-    on_this_machine = urlsplit(base_url).hostname in {"localhost", "127.0.0.1", "::1"}
-    wire = "openai" if provider == "auto" else provider
-    return [it for it in HOSTED if on_this_machine and it.wire == wire]
-
-
-def default_model(base_url: str, provider: ProviderChoice) -> str:
-    """The model to ask at ``base_url`` where none is named."""
-    at_home = hosted_at(base_url)
-    named = [it for it in HOSTED if it.wire == provider != "openai"]
-    return next((it.small_model for it in ([at_home] if at_home else named)), "default")
 
 
 _THINKS_UNASKED = re.compile(r"(?:^|/)gpt-(?:5\.[5-9]|[6-9])")

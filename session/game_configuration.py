@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import (
     Field,
@@ -14,13 +15,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic.fields import FieldInfo
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import SettingsConfigDict
 
 from mcp_ghost.env_file import place_of, read_env_file, setting
 from mcp_ghost.errors import EnvFileError, LLMError
@@ -29,9 +24,10 @@ from mcp_ghost.providers.hosted import HOSTED, check_key, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
 from session.configuration_file import (
+    DOTENV,
+    PREFIX,
     ConfigurationError,
-    EnvFileSource,
-    Sources,
+    EnvironmentSettings,
     explain,
     plain_only,
     read_sections,
@@ -42,64 +38,25 @@ from session.endpoints import (
     Effort,
     ProviderChoice,
     RoleSettings,
-    default_model,
     keys_at_hand,
     sampling_of,
-    spoken_here,
 )
 from session.levels import ObservationLevel
 from session.playing import MindSettings, PlayingSettings
 from shared_utils import EMBEDDED_BASE_URL, EMBEDDED_MODEL_NAME
 
-__all__ = [
-    "ConfigurationError",
-    "EngineChoice",
-    "EngineName",
-    "GameConfiguration",
-    "RoleSettings",
-]
+__all__ = ["ConfigurationError", "EngineChoice", "EngineName", "GameConfiguration", "RoleSettings"]
 
-_PREFIX, _DOTENV = "ZORKGPT_", ".env"
 EngineChoice: TypeAlias = Literal["auto", "jericho"]
 EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho", "gymnasium"]
 
 
-class _Environment(EnvSettingsSource):
-    """The environment; what it does not set is left out before the field's type is looked at."""
-
-    def prepare_field_value(
-        self,
-        field_name: str,
-        field: FieldInfo,
-        value: Any,  # noqa: ANN401  as pydantic-settings declares it
-        value_is_complex: bool,
-    ) -> Any:  # noqa: ANN401
-        if value is None:
-            return None
-        return super().prepare_field_value(field_name, field, value, value_is_complex)
-
-
-class _DotEnvFile(EnvFileSource):
-    """The .env file; its variables for other programs do not concern us."""
-
-    def __call__(self) -> dict[str, Any]:
-        if not self.env_vars:  # the usual case; looking up every field finds nothing
-            return {}
-        prefix = self.env_prefix.lower()
-        aliases = {str(field.validation_alias) for field in self.settings_cls.model_fields.values()}
-        return {
-            key: value
-            for key, value in super().__call__().items()
-            if key.upper() in aliases or key.startswith(prefix) or prefix + key in self.env_vars
-        }
-
-
-class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
+class GameConfiguration(PlayingSettings, MindSettings, EnvironmentSettings):
     """Everything that can be set; keyword arguments win over all other sources."""
 
     model_config = SettingsConfigDict(
-        env_prefix=_PREFIX,
-        env_file=_DOTENV,
+        env_prefix=PREFIX,
+        env_file=DOTENV,
         env_ignore_empty=True,
         extra="forbid",
         populate_by_name=True,
@@ -287,7 +244,7 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
             """Note which settings nobody gave and no variable names, but only ``.env``."""
             super().__init__(**values)
             for field in self.model_fields_set - values.keys():
-                if place := place_of([_PREFIX + field]):
+                if place := place_of([PREFIX + field]):
                     self._found_here[field] = place
 
     @model_validator(mode="before")
@@ -296,18 +253,6 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         given = values.get("without")
         fields = (f"{part}_enabled" for part in given or () if isinstance(given, list | tuple))
         return {**values, **{field: False for field in fields if field in cls.model_fields}}
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments over environment over .env; a mistyped name in .env is an error."""
-        return init_settings, _Environment(settings_cls), _DotEnvFile(settings_cls)
 
     @classmethod
     def from_toml(
@@ -346,17 +291,17 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         cls, config_path: str | Path | None, overrides: dict[str, object], *, is_named: bool
     ) -> Self:
         path = None if config_path is None else Path(config_path)
-        refuse_unknown_variables(_PREFIX, cls.model_fields, _DOTENV)
+        refuse_unknown_variables(cls.model_fields)
         try:
             environment = cls()
             above = environment.model_dump(include=environment.model_fields_set)
             values = read_sections(path, cls.model_fields) if path else {}
             if path and not is_named:
-                values = plain_only(path, values, _PREFIX)
+                values = plain_only(path, values)
             config = cls(**{**values, **above, **overrides})
         except ValidationError as error:
-            sources = Sources(overrides, _PREFIX, _DOTENV, path, cls.model_fields)
-            raise ConfigurationError(explain(error, sources)) from error
+            problems = explain(error, cls.model_fields, given=overrides, file=path)
+            raise ConfigurationError(problems) from error
         config._read_from = path and path.absolute()
         if is_named and config._read_from:
             config._named_folder = config._read_from.parent
@@ -480,10 +425,12 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
     def _key_for(self, base_url: str, named_in: Path | None) -> str | None:
         """A provider's key goes only to that provider, or to a proxy on this machine."""
         at_home = hosted_at(base_url)
-        asked = [at_home] if at_home else spoken_here(base_url, self.provider)
+        wire = "openai" if self.provider == "auto" else self.provider
+        here = urlsplit(base_url).hostname in {"localhost", "127.0.0.1", "::1"}
+        asked = [at_home] if at_home else [it for it in HOSTED if here and it.wire == wire]
         names = [name for it in asked for name in it.key_variables if name in self._keys]
         if self.client_api_key:
-            names = [f"{_PREFIX}CLIENT_API_KEY"]
+            names = [f"{PREFIX}CLIENT_API_KEY"]
         if not names:
             return None
         try:
@@ -497,4 +444,6 @@ class GameConfiguration(PlayingSettings, MindSettings, BaseSettings):
         if base_url == EMBEDDED_BASE_URL:
             own = self.local_model_path
             return Path(own).stem if own else EMBEDDED_MODEL_NAME
-        return default_model(base_url, self.provider)
+        at_home = hosted_at(base_url)
+        named = [it for it in HOSTED if it.wire == self.provider != "openai"]
+        return next((it.small_model for it in ([at_home] if at_home else named)), "default")

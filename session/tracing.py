@@ -15,16 +15,16 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import AliasChoices, Field, SecretStr
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from mcp_ghost.redact import Redactor, redact
-from session.configuration_file import EnvFileSource
+from session.configuration_file import EnvironmentSettings
 from session.events import log_event
 from session.version import version
 
 if TYPE_CHECKING:
     from langfuse import Langfuse
-    from langfuse.types import MaskOtelSpansFunction, MaskOtelSpansParams, MaskOtelSpansResult
+    from langfuse.types import MaskOtelSpansParams
     from opentelemetry.sdk.trace import TracerProvider
 
     from mcp_ghost.messages import LLMResponse
@@ -37,7 +37,7 @@ _FLUSH_SECONDS = 2.0
 _FLUSH_SECONDS_AFTER_FAILURE = 0.3
 
 
-class LangfuseSettings(BaseSettings):
+class LangfuseSettings(EnvironmentSettings):
     """Langfuse's own variables, from the environment or .env."""
 
     model_config = SettingsConfigDict(
@@ -59,24 +59,6 @@ class LangfuseSettings(BaseSettings):
     tracing_environment: str | None = None
     sample_rate: float = Field(default=1.0, ge=0.0, le=1.0)
     """Share of the traces that are sent."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment over ``.env``."""
-        return init_settings, env_settings, EnvFileSource(settings_cls)
-
-    @property
-    def missing_keys(self) -> list[str]:
-        """The variables without which nothing is traced."""
-        keys = {"LANGFUSE_PUBLIC_KEY": self.public_key, "LANGFUSE_SECRET_KEY": self.secret_key}
-        return [name for name, key in keys.items() if not key]
 
 
 class Span:
@@ -144,21 +126,6 @@ def _guarded(
     _unless_it_raises(stack.close, logger)
 
 
-def _masking(redactor: Redactor) -> MaskOtelSpansFunction:
-    """Cleans whatever a span holds, in the thread that sends it."""
-    from langfuse.types import MaskOtelSpansResult, OtelSpanPatch
-
-    def mask(*, params: MaskOtelSpansParams) -> MaskOtelSpansResult:
-        patches = {}
-        for identifier, span in params.spans.items():
-            texts = {name: it for name, it in span.attributes.items() if isinstance(it, str)}
-            clean = {name: redactor(text) for name, text in texts.items()}
-            patches[identifier] = OtelSpanPatch(set_attributes=clean)
-        return MaskOtelSpansResult(span_patches=patches)
-
-    return mask
-
-
 def _unless_it_raises(action: Callable[[], _Result], logger: logging.Logger) -> _Result | None:
     try:
         return action()
@@ -201,7 +168,11 @@ class Tracing:
             self._log(logging.WARNING, f"Tracing is off: {reason}", "tracing_off", error=reason)
 
     def _open(self, settings: LangfuseSettings) -> None:
-        missing = settings.missing_keys
+        keys = {
+            "LANGFUSE_PUBLIC_KEY": settings.public_key,
+            "LANGFUSE_SECRET_KEY": settings.secret_key,
+        }
+        missing = [name for name, key in keys.items() if not key]
         if not settings.tracing_enabled or len(missing) > 1:
             return
         if missing:
@@ -296,11 +267,24 @@ def _connect(
 
     # Half a second of imports, only for those who want traces.
     from langfuse import Langfuse
+    from langfuse.types import MaskOtelSpansResult, OtelSpanPatch
     from opentelemetry.propagate import set_global_textmap
     from opentelemetry.propagators.composite import CompositePropagator
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+
+    secret = settings.secret_key.get_secret_value()
+    redactor = Redactor({*secrets, secret})
+
+    def mask(*, params: MaskOtelSpansParams) -> MaskOtelSpansResult:
+        """Clean whatever a span holds, in the thread that sends it."""
+        patches = {}
+        for identifier, span in params.spans.items():
+            texts = {name: it for name, it in span.attributes.items() if isinstance(it, str)}
+            clean = {name: redactor(text) for name, text in texts.items()}
+            patches[identifier] = OtelSpanPatch(set_attributes=clean)
+        return MaskOtelSpansResult(span_patches=patches)
 
     # Langfuse would make its provider the global one: the MCP client would then trace into it, and
     # it would be flushed at exit without a bound.
@@ -311,11 +295,11 @@ def _connect(
     )
     client = Langfuse(
         public_key=settings.public_key,
-        secret_key=settings.secret_key.get_secret_value(),
+        secret_key=secret,
         base_url=settings.base_url,
         environment=settings.tracing_environment,
         tracer_provider=provider,
-        mask_otel_spans=_masking(Redactor({*secrets, settings.secret_key.get_secret_value()})),
+        mask_otel_spans=mask,
     )
     if client._resources is not None:  # noqa: SLF001  there is no public way to its exit handler
         # It flushes without a bound, too; close() has done so by then.
