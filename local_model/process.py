@@ -12,10 +12,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 from local_model.errors import LocalModelError
 from local_model.settings import INSTEAD, KEY_VARIABLE, Settings, find_model
@@ -110,10 +111,8 @@ class LocalModel:
         command = [sys.executable, "-P", "-m", "local_model.server", "--model", str(model)]
         command += ["--name", settings.name, "--context", str(settings.context)]
         command += ["--threads", str(settings.threads)] if settings.threads else []
-        if restart:
-            self.on_notice("The embedded model ended unexpectedly; starting it again ...")
-        else:
-            self.on_notice(f"Starting the embedded model {self.settings.title} ...")
+        again = "The embedded model ended unexpectedly; starting it again ..."
+        self.on_notice(again if restart else f"Starting the embedded model {settings.title} ...")
         atexit.register(self.close)
         self._child = _Child(command)
         return self._child
@@ -184,50 +183,36 @@ class _Child:
                 if _READY.search(line):
                     self.is_ready = True
                     self._settled.set()
-            self._process.wait()
+            code = self._process.wait()
             reaper.release(self.pid)
-            self._failure = self._post_mortem(stderr)
+            stderr.seek(0)
+            lines = stderr.read().decode(errors="replace").strip().splitlines()
+        tail = "\n".join(lines[-10:]) or "It wrote no message."
+        self._failure = (
+            "The embedded model needs a processor with AVX2, which this one does not have. "
+            f"Instead: {INSTEAD}."
+            if code in ILLEGAL_INSTRUCTION
+            else f"The embedded model ended while starting ({reaper.exit_reason(code)}).\n{tail}"
+        )
         shutil.rmtree(self._folder, ignore_errors=True)
         self._settled.set()
-
-    def _post_mortem(self, stderr: IO[bytes]) -> str:
-        """Return why it did not start, in words for the user."""
-        code = self._process.returncode
-        if code in ILLEGAL_INSTRUCTION:
-            return (
-                "The embedded model needs a processor with AVX2, which this one does not have. "
-                f"Instead: {INSTEAD}."
-            )
-        stderr.seek(0)
-        lines = stderr.read().decode(errors="replace").strip().splitlines()
-        tail = "\n".join(lines[-10:]) or "It wrote no message."
-        return f"The embedded model ended while starting ({reaper.exit_reason(code or 0)}).\n{tail}"
 
 
 def _environment(key: str) -> dict[str, str]:
     root = str(Path(__file__).parent.parent)
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = dict(os.environ)
-    if runtime := _missing_runtime():
-        libraries = [*filter(None, [os.environ.get("LD_LIBRARY_PATH")]), runtime]
-        environment["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
+    libraries = [os.environ.get("LD_LIBRARY_PATH")]
+    if sys.platform == "linux" and not is_installed(_OPENMP):  # elsewhere the engine has its own
+        with suppress(PackageNotFoundError):  # installed without it: the engine says what it misses
+            found = (it for it in files(_OPENMP_PACKAGE) or () if it.name == _OPENMP)
+            libraries += [str(Path(it.locate()).parent) for it in found]
+    found_in = os.pathsep.join(filter(None, libraries))
     return {
-        **environment,
+        **os.environ,
+        **({"LD_LIBRARY_PATH": found_in} if found_in else {}),
         KEY_VARIABLE: key,
         "OMP_WAIT_POLICY": "passive",  # spinning threads starve every other process
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
     }
-
-
-def _missing_runtime() -> str | None:
-    """Find a folder with the OpenMP runtime, if the system has none."""
-    if sys.platform != "linux" or is_installed(_OPENMP):  # elsewhere the engine brings its own
-        return None
-    try:
-        found = files(_OPENMP_PACKAGE) or []
-    except PackageNotFoundError:  # installed without it: the engine says what it misses
-        return None
-    return next((str(Path(it.locate()).parent) for it in found if it.name == _OPENMP), None)
 
 
 def is_installed(library: str) -> bool:

@@ -79,20 +79,18 @@ class _Bounder:
             if reference in seen:
                 raise SchemaError(f"{reference} refers to itself endlessly")
             seen |= {reference}
-            parts.append(self._lookup(reference))
+            node: Any = self._root
+            path = reference.removeprefix("#").strip("/")
+            for step in path.split("/") if reference != "#" else ():
+                step = step.replace("~1", "/").replace("~0", "~")
+                if not isinstance(node, dict) or step not in node:
+                    raise SchemaError(f"{reference} refers to nothing in the schema")
+                node = node[step]
+            parts.append(dict(node))
         for part in parts:
             resolved, behind = self._resolved(_as_object(part), seen)
             flat, seen = _merged(resolved, flat), seen | behind
         return flat, seen
-
-    def _lookup(self, reference: str) -> JsonSchema:
-        node: Any = self._root
-        for step in reference.removeprefix("#").strip("/").split("/") if reference != "#" else ():
-            step = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(node, dict) or step not in node:
-                raise SchemaError(f"{reference} refers to nothing in the schema")
-            node = node[step]
-        return dict(node)
 
     def _any_of(
         self, rest: JsonSchema, alternatives: Iterable[JsonSchema], seen: frozenset[str]

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import sys
-from typing import Any
 
 from local_model.settings import KEY_VARIABLE
 
@@ -27,15 +26,6 @@ def main() -> None:
     key = os.environ.pop(KEY_VARIABLE, "")
     if not key:
         sys.exit(f"Set {KEY_VARIABLE} to the key that callers must present.")
-    engine = start_engine(arguments, key)
-    print(json.dumps({"listens": engine.listening_address}), flush=True)
-    while os.read(sys.stdin.fileno(), 4096):  # only the parent holds the other end
-        pass
-    os._exit(0)  # nothing to save, and the engine may be busy
-
-
-def start_engine(arguments: argparse.Namespace, key: str) -> Any:  # noqa: ANN401  it has no types
-    """Load the model; what is returned serves it while it is kept."""
     os.environ["OMP_WAIT_POLICY"] = "passive"  # read when the engine is imported
     import xllamacpp
 
@@ -56,7 +46,11 @@ def start_engine(arguments: argparse.Namespace, key: str) -> Any:  # noqa: ANN40
     params.hostnames = [arguments.socket]
     params.ui = False
     params.api_keys = [key]
-    return xllamacpp.Server(params)
+    engine = xllamacpp.Server(params)  # serves while it is kept
+    print(json.dumps({"listens": engine.listening_address}), flush=True)
+    while os.read(sys.stdin.fileno(), 4096):  # only the parent holds the other end
+        pass
+    os._exit(0)  # nothing to save, and the engine may be busy
 
 
 if __name__ == "__main__":

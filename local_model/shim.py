@@ -8,7 +8,7 @@ decoder enforces (one object per tool, or the reply), and the object that comes 
 import json
 import textwrap
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -99,7 +99,12 @@ def plan_request(request: JSONObject, model: str = "") -> EngineRequest:
         **{key: request[key] for key in SAMPLING if request.get(key) is not None},
     }
     if branches:
-        payload["grammar"] = _grammar({"anyOf": branches} if len(branches) > 1 else branches[0])
+        # `response_format` would do the same, but lets the model fill its budget with white space,
+        # and sends the text through a parser that sometimes fails on it.
+        schema = {"anyOf": branches} if len(branches) > 1 else branches[0]
+        style = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+        grammar = json.dumps({**schema, "x-guidance": style})  # in llguidance's language
+        payload["grammar"] = f"%llguidance {{}}\nstart: %json {grammar}"
     return EngineRequest(payload, mode)
 
 
@@ -121,7 +126,25 @@ def read_answer(asked: EngineRequest, answer: JSONObject, *, model: str) -> JSON
         text = str(error.get("message"))
         raise RequestError(text, code="engine_error", kind=kind, status=status)
     choice = answer["choices"][0]
-    message, finish = _message(asked, choice["message"]["content"] or "", choice["finish_reason"])
+    text, finish = choice["message"]["content"] or "", choice["finish_reason"]
+    message: JSONObject = {"role": "assistant", "content": text}
+    if asked.mode != "text" and finish != "length":
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            raise RequestError(
+                "The embedded model's answer does not fit the schema it was given: "
+                f"{text[:80]!r}. Simplify the schema.",
+                code="schema_not_enforced", kind="server_error", status=502,
+            ) from error  # fmt: skip
+        if asked.mode != "json" and "tool" in value:
+            call = {"name": value["tool"], "arguments": _dump(value["arguments"])}
+            calls = [{"id": f"call_{uuid.uuid4().hex[:24]}", "type": "function", "function": call}]
+            message, finish = {**message, "content": None, "tool_calls": calls}, "tool_calls"
+        elif asked.mode == "choice":
+            message["content"] = _dump(value["reply"])
+        elif asked.mode == "choice_text":
+            message["content"] = value["reply"]
     return {
         "id": answer["id"],
         "object": "chat.completion",
@@ -142,8 +165,13 @@ def render_messages(
     names: dict[str, str] = {}
     lines = [_as_text(message, names) for message in messages]
     if tools:
+        told = ["Tools:"]
+        for tool in tools:  # without placeholders: a small model copies them
+            meaning = tool.get("description") or ""
+            meaning = textwrap.shorten(meaning, MAX_DESCRIPTION, placeholder="...")
+            told.append(f"- {tool['name']}: {meaning}")
         at = 1 if lines and lines[0][0] == "system" else 0
-        lines.insert(at, ("system", _tool_text(tools)))
+        lines.insert(at, ("system", "\n".join([*told, HOW_TO_CHOOSE])))
     if reminder:
         lines.append(("user", reminder))
     merged: list[JSONObject] = []
@@ -190,12 +218,22 @@ def _output(
     reply: JsonSchema | None,
 ) -> tuple[Mode, list[JsonSchema]]:
     """Decide what the model may write: anything, one JSON value, a tool call or a reply."""
-    forced = request.get("tool_choice") not in (None, "auto", "none")
-    chosen = _chosen_tools(request, tools)
+    choice = request.get("tool_choice")
+    forced = choice not in (None, "auto", "none")
+    if forced and not tools:
+        raise RequestError("tool_choice asks for a tool, but no tools are given.")
     if not tools:
         return ("json", [bounded_schema(reply)]) if reply else ("text", [])
+    latest = next((it["role"] for it in reversed(messages) if it["role"] in ("tool", "user")), "")
+    if forced and choice != "required":
+        name = choice.get("function", {}).get("name") if isinstance(choice, dict) else choice
+        tools = [tool for tool in tools if tool["name"] == name]
+        if not tools:
+            raise RequestError(f"tool_choice names {name!r}, which is not among the tools.")
+    elif not forced and latest == "tool":
+        tools = ()  # a model this small that may call again once a tool has answered calls for ever
     branches: list[JsonSchema] = []
-    for tool in chosen if forced or not _answered(messages) else ():
+    for tool in tools:
         arguments = bounded_schema({"type": "object", **(tool.get("parameters") or {})})
         branches.append(_object(tool={"const": tool["name"]}, arguments=arguments))
     if not forced:
@@ -203,32 +241,6 @@ def _output(
         branches.append(_object(reply=bounded_schema(reply or text)))
     mode: Mode = "choice" if reply else "choice_text"
     return mode, branches
-
-
-def _chosen_tools(request: JSONObject, tools: Sequence[JSONObject]) -> Sequence[JSONObject]:
-    choice = request.get("tool_choice")
-    if choice in (None, "none", "auto"):
-        return tools
-    if not tools:
-        raise RequestError("tool_choice asks for a tool, but no tools are given.")
-    if choice == "required":
-        return tools
-    name = choice.get("function", {}).get("name") if isinstance(choice, dict) else choice
-    named = [tool for tool in tools if tool["name"] == name]
-    if not named:
-        raise RequestError(f"tool_choice names {name!r}, which is not among the tools.")
-    return named
-
-
-def _answered(messages: Sequence[JSONObject]) -> bool:
-    """Return whether a tool has answered since the user last spoke.
-
-    A model this small that may call again calls for ever, so that then only the reply is offered.
-    """
-    for message in reversed(messages):
-        if message["role"] in ("tool", "user"):
-            return bool(message["role"] == "tool")
-    return False
 
 
 def _object(**properties: JsonSchema) -> JsonSchema:
@@ -240,31 +252,16 @@ def _object(**properties: JsonSchema) -> JsonSchema:
     }
 
 
-def _grammar(schema: JsonSchema) -> str:
-    """Return a schema in llguidance's language.
-
-    `response_format` would do the same, but lets the model fill its budget with white space, and
-    sends the text through a parser that sometimes fails on it.
-    """
-    style = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-    return "%llguidance {}\nstart: %json " + json.dumps({**schema, "x-guidance": style})
-
-
-def _tool_text(tools: Iterable[JSONObject]) -> str:
-    """Return the tools in words. Placeholders are avoided: a small model copies them."""
-    lines = ["Tools:"]
-    for tool in tools:
-        meaning = textwrap.shorten(
-            tool.get("description") or "", MAX_DESCRIPTION, placeholder="..."
-        )
-        lines.append(f"- {tool['name']}: {meaning}")
-    return "\n".join([*lines, HOW_TO_CHOOSE])
-
-
 def _as_text(message: JSONObject, names: dict[str, str]) -> tuple[str, str]:
     """Return one message as role and text; `names` collects which call id belongs to which tool."""
-    text = _content(message.get("content"))
-    role = message["role"]
+    text, role = message.get("content") or "", message["role"]
+    if isinstance(text, list):
+        texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in text]
+        if not all(isinstance(it, str) for it in texts):
+            raise RequestError(
+                "The embedded model reads text only: a message contains a part of another type."
+            )
+        text = "\n".join(texts)
     if role == "tool":
         name = names.get(message.get("tool_call_id", ""), message.get("name") or "the tool")
         return "user", f"Result of {name}: {text}"
@@ -281,40 +278,6 @@ def _as_text(message: JSONObject, names: dict[str, str]) -> tuple[str, str]:
         except (KeyError, TypeError) as error:
             raise RequestError("A tool call in messages lacks its id or its function.") from error
     return role, "\n".join(parts)
-
-
-def _content(content: str | list[Any] | None) -> str:
-    if not isinstance(content, list):
-        return content or ""
-    texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in content]
-    if not all(isinstance(text, str) for text in texts):
-        raise RequestError(
-            "The embedded model reads text only: a message contains a part of another type."
-        )
-    return "\n".join(texts)
-
-
-def _message(asked: EngineRequest, text: str, finish: str) -> tuple[JSONObject, str]:
-    """Return the assistant's message and its finish_reason."""
-    if asked.mode == "text" or finish == "length":
-        return {"role": "assistant", "content": text}, finish
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise RequestError(
-            "The embedded model's answer does not fit the schema it was given: "
-            f"{text[:80]!r}. Simplify the schema.",
-            code="schema_not_enforced", kind="server_error", status=502,
-        ) from error  # fmt: skip
-    if asked.mode != "json" and "tool" in value:
-        call = {"name": value["tool"], "arguments": _dump(value["arguments"])}
-        calls = [{"id": f"call_{uuid.uuid4().hex[:24]}", "type": "function", "function": call}]
-        return {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
-    if asked.mode == "choice":
-        text = _dump(value["reply"])
-    elif asked.mode == "choice_text":
-        text = value["reply"]
-    return {"role": "assistant", "content": text}, finish
 
 
 def _dump(value: object) -> str:
