@@ -97,15 +97,24 @@ class ActionCheck:
             return ACCEPTED
         parts = [part for part in _PARTS.split(command) if part.strip()]
         for number, part in enumerate(parts):
-            for word in _judged_words(part):
-                if not self._vocabulary.may_know(word):
+            for word in part.split():
+                if word in _FREE_TEXT_VERBS or word in _FREE_TEXT_PREPOSITIONS:
+                    break
+                if _PLAIN_WORD.fullmatch(word) and not self._vocabulary.may_know(word):
                     reason = f'The game does not know the word "{word}".'
                     return Verdict(kind="advise" if number else "refuse", reason=reason)
         return ACCEPTED
 
     def of_absent_things(self, command: str, facts: Facts) -> Verdict:
-        """Against handling a thing that is not here."""
-        for word in _handled_words(command):
+        """Against handling one thing that is not here, or one with another.
+
+        A parser may have picked up the first thing before it says that there is no second one.
+        """
+        verb, *others = command.split() or [""]
+        if verb not in _HANDLING_VERBS or _NOT_JUST_ONE & {*others} or _PARTS.search(command):
+            return ACCEPTED
+        behind_particles = dropwhile(_PREPOSITIONS.__contains__, others)
+        for word in takewhile(lambda word: word not in _PREPOSITIONS, behind_particles):
             if self._vocabulary.cut(word) in facts.absent_words:
                 reason = f'There is no "{word}" here, and you carry none.'
                 return Verdict(kind="refuse", reason=reason)
@@ -156,24 +165,3 @@ def _weighed(verdicts: Iterable[Verdict]) -> Verdict:
         if verdict.kind == "refuse":
             break
     return heaviest.model_copy(update={"usage": usage}) if usage.calls else heaviest
-
-
-def _judged_words(part: str) -> Iterator[str]:
-    """The words of a command up to where it may hold free text."""
-    for word in part.split():
-        if word in _FREE_TEXT_VERBS or word in _FREE_TEXT_PREPOSITIONS:
-            return
-        if _PLAIN_WORD.fullmatch(word):
-            yield word
-
-
-def _handled_words(command: str) -> Iterable[str]:
-    """The words for the first thing in a command that handles one thing, or one with another.
-
-    A parser may have picked up the first thing before it says that there is no second one.
-    """
-    verb, *others = command.split() or [""]
-    if verb not in _HANDLING_VERBS or _NOT_JUST_ONE & {*others} or _PARTS.search(command):
-        return ()
-    behind_particles = dropwhile(_PREPOSITIONS.__contains__, others)
-    return takewhile(lambda word: word not in _PREPOSITIONS, behind_particles)

@@ -66,10 +66,14 @@ def read_answer(content: str, waits_for: "Waits | None" = "line") -> tuple[Agent
         answer = AgentResponse.model_validate(found)
     except ValidationError as error:
         raise ValueError(problems_of(error)) from error
+    action = answer.action
+    if waits_for != "key":  # without what models like to wrap around a command
+        action = action.strip().strip("`").removeprefix(">").strip()
+        if action.startswith(('"', "'")):  # one that only stands at the end belongs to the command
+            action = action.strip("\"'")
+        action = action.strip().rstrip(".")
     try:
-        if waits_for == "key":
-            return answer, validate_command(answer.action, waits_for)
-        return answer, validate_command(_tidy(answer.action), waits_for)
+        return answer, validate_command(action, waits_for)
     except InvalidCommandError as error:
         raise UnplayableError(f"action: {error}") from error
 
@@ -80,11 +84,3 @@ def plan_in(said: str | None) -> str | None:
     if text.casefold().strip(" .") in UNCHANGED:
         return None
     return text if len(text) <= PLAN_CHARACTERS else text[: PLAN_CHARACTERS - 1] + "…"
-
-
-def _tidy(action: str) -> str:
-    """Strip what models like to wrap around a command."""
-    action = action.strip().strip("`").removeprefix(">").strip()
-    if action.startswith(('"', "'")):  # one that only stands at the end belongs to the command
-        action = action.strip("\"'")
-    return action.strip().rstrip(".")

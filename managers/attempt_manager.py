@@ -155,7 +155,7 @@ class AttemptManager(Manager):
             told = [_told(text, it) for text, it in vain.items() if it.varies is varies]
             if told:
                 yield Section(title, tuple(told[-_COMMANDS_SHOWN:]), 3)
-        world = self._worlds.get(_key(seen))
+        world = self._worlds.get((seen.room_id, seen.world_hash))
         if world and len(world.visits) > 1:  # the world as it is now was left and has come back
             earlier = [str(turn) for turn in [*world.visits][:-1]]
             turns = f"turn{'s' if len(earlier) > 1 else ''} {' and '.join(earlier)}"
@@ -180,7 +180,7 @@ class AttemptManager(Manager):
             yield f"Tried here: {', '.join(vain)}."
 
     def _world(self, seen: Observation) -> _World:
-        return self._worlds.setdefault(_key(seen), _World())
+        return self._worlds.setdefault((seen.room_id, seen.world_hash), _World())
 
     def _here(self, seen: Observation) -> _Attempts:
         """Return the attempts in this room; none where the game does not tell rooms apart."""
@@ -190,10 +190,6 @@ class AttemptManager(Manager):
 def normal(command: str) -> str:
     """Return the command in the spelling under which it is kept."""
     return direction_of(command) or " ".join(command.lower().split())
-
-
-def _key(seen: Observation) -> tuple[int | None, str]:
-    return seen.room_id, seen.world_hash
 
 
 def _latest(attempts: _Attempts, command: str) -> Attempt:

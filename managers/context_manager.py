@@ -38,11 +38,6 @@ class Prompt(NamedTuple):
         """The end of it, from a few turns ago."""
         return "\n\n".join([*(message["content"] for message in self.story[-_LATELY:]), self.text])
 
-    @property
-    def whole(self) -> str:
-        """All of it."""
-        return "\n\n".join([*(message["content"] for message in self.story), self.text])
-
 
 class ContextManager:
     """Tells the model about the episode, including what each manager has to say."""
@@ -74,7 +69,7 @@ class ContextManager:
         if observation is None:
             raise ValueError("The game has not been started: there is nothing to tell.")
         if self._config.prompt_profile() == "compact":
-            return Prompt([], self._compact(state, observation, candidates))
+            return Prompt([], "\n".join(self._compact(state, observation, candidates)))
         told = [section for manager in self._managers for section in manager.sections(state)]
         sections = [
             *sorted(told, key=lambda section: section.importance),
@@ -123,32 +118,29 @@ class ContextManager:
                 f"episode ends after {self._config.max_turns_stuck} turns without anything new."
             )
 
-    def _compact(self, state: GameState, seen: Observation, candidates: Iterable[str]) -> str:
-        answer = shortened(state.last_response, _COMPACT_CHARACTERS)
+    def _compact(
+        self, state: GameState, seen: Observation, candidates: Iterable[str]
+    ) -> Iterable[str]:
+        for manager in self._managers:
+            yield from manager.compact_lines(state)
+        if self._level.tells_facts:
+            here = ", ".join(map(str, seen.visible)) or ("darkness" if seen.dark else "nothing")
+            told = f"Room: {seen.room_name}. Here: {here}."
+            if self._level.tells_exits:
+                exits = ", ".join(way.direction for way in seen.exits if way.kind != "blocked")
+                told += f" Exits: {exits or 'unknown'}."
+            yield told
+            yield f"You carry: {_carried(seen)}."
+        elif self._level.tells_status:
+            yield f"Room: {seen.room_name}. Score: {shown(seen.score)}."
+        if seen.status_line:
+            yield f"Status line: {seen.status_line}"
         last = f"Last: {state.last_action}. " if state.last_action else ""
-        choice = ", ".join(candidates)
-        lines = [
-            *(line for manager in self._managers for line in manager.compact_lines(state)),
-            *self._compact_facts(seen),
-            *([f"Status line: {seen.status_line}"] if seen.status_line else []),
-            f'{last}The game says: "{answer}"',
-            *keys_of(state),
-            *hints_of(state),
-        ]
-        return "\n".join([*lines, f"You can try: {choice}."] if choice else lines)
-
-    def _compact_facts(self, seen: Observation) -> Iterable[str]:
-        if not self._level.tells_facts:
-            if self._level.tells_status:
-                yield f"Room: {seen.room_name}. Score: {shown(seen.score)}."
-            return
-        here = ", ".join(map(str, seen.visible)) or ("darkness" if seen.dark else "nothing")
-        told = [f"Room: {seen.room_name}.", f"Here: {here}."]
-        if self._level.tells_exits:
-            exits = ", ".join(way.direction for way in seen.exits if way.kind != "blocked")
-            told.append(f"Exits: {exits or 'unknown'}.")
-        yield " ".join(told)
-        yield f"You carry: {_carried(seen)}."
+        yield f'{last}The game says: "{shortened(state.last_response, _COMPACT_CHARACTERS)}"'
+        yield from keys_of(state)
+        yield from hints_of(state)
+        if choice := ", ".join(candidates):
+            yield f"You can try: {choice}."
 
 
 def hints_of(state: GameState) -> Iterable[str]:

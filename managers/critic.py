@@ -12,7 +12,7 @@ from game_interface import Facts
 from llm_client import LLMClient, completed
 from managers.action_check import Verdict, VerdictKind
 from mcp_ghost.errors import LLMError
-from mcp_ghost.messages import LLMResponse, Usage
+from mcp_ghost.messages import Usage
 from mcp_ghost.text import one_line
 from prompts import load_prompt
 from session.events import log_event
@@ -44,7 +44,17 @@ class Critic:
     async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The model's verdict on ``command`` in that ``situation``."""
         try:
-            response = await self._ask(command, situation)
+            response = await completed(
+                self._client,
+                model=self._role.model,
+                messages=[
+                    {"role": "system", "content": load_prompt("critic", "full")},
+                    {"role": "user", "content": f"{situation}\n\nCommand: {command}"},
+                ],
+                **self._role.sampling,
+                response_format=create_json_schema(CriticAnswer),
+                name="Critic",
+            )
         except LLMError as error:
             return self._give_way(f"The critic could not be asked: {error}", error.usage)
         try:
@@ -56,20 +66,6 @@ class Critic:
         if not reason and answer.verdict != "accept":
             reason = "The critic gave no reason."
         return Verdict(kind=answer.verdict, reason=reason, usage=response.spent)
-
-    async def _ask(self, command: str, situation: str) -> LLMResponse:
-        role = self._role
-        return await completed(
-            self._client,
-            model=role.model,
-            messages=[
-                {"role": "system", "content": load_prompt("critic", "full")},
-                {"role": "user", "content": f"{situation}\n\nCommand: {command}"},
-            ],
-            **role.sampling,
-            response_format=create_json_schema(CriticAnswer),
-            name="Critic",
-        )
 
     def _give_way(self, problem: str, usage: Usage, said: str = "") -> Verdict:
         message = f"{problem} The command is accepted."

@@ -26,24 +26,21 @@ class KnowledgeManager(Manager):
     def __init__(self, config: GameConfiguration, uid: str) -> None:
         self._budget = config.knowledge_token_budget * CHARACTERS_PER_TOKEN
         self._uid = uid
-        self._claims: tuple[Claim, ...] = ()
+        self.claims: tuple[Claim, ...] = ()
+        """All of them, also those that are no longer believed."""
         self._head: tuple[Claim, ...] = ()
         """What the prompt's head contains for the whole episode."""
 
-    def all(self) -> tuple[Claim, ...]:
-        """Return every claim, also those that are no longer believed."""
-        return self._claims
-
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the claims of earlier episodes."""
-        self._claims = carried.claims
+        self.claims = carried.claims
         newest_first = [claim for claim in reversed(carried.claims) if claim.status == "active"]
         ranked = sorted(newest_first, key=lambda c: (c.basis != "tested", -len(c.evidence)))
         self._head = tuple(_within(ranked, self._budget))
 
     def learn(self, reflection: Reflection) -> None:
         """Learn new claims, and what happened to known ones."""
-        self._claims = folded_claims([*self._claims, *reflection.claims], reflection.claim_changes)
+        self.claims = folded_claims([*self.claims, *reflection.claims], reflection.claim_changes)
 
     def preamble(self) -> Iterable[Section]:
         """Yield what earlier episodes taught, the surest first."""
@@ -53,11 +50,11 @@ class KnowledgeManager(Manager):
 
     def sections(self, state: GameState) -> Iterable[Section]:
         """Yield what changed since the prompt's head was written."""
-        now = {claim.id: claim for claim in self._claims}
+        now = {claim.id: claim for claim in self.claims}
         lost = [now[claim.id] for claim in self._head if now[claim.id].status == "retired"]
         taught = [
             claim
-            for claim in reversed(self._claims)
+            for claim in reversed(self.claims)
             if claim.status == "active" and claim.id.startswith(f"{self._uid}-")
         ]
         lines = [_line(claim) for claim in _within([*lost, *taught], self._budget // 4)]
@@ -66,8 +63,8 @@ class KnowledgeManager(Manager):
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """Yield the surest claim."""
-        now = {claim.id: claim for claim in self._claims}
-        for claim in (*(now[told.id] for told in self._head), *reversed(self._claims)):
+        now = {claim.id: claim for claim in self.claims}
+        for claim in (*(now[told.id] for told in self._head), *reversed(self.claims)):
             if claim.status == "active":
                 yield f"Known: {one_line(claim.text, _COMPACT_CHARACTERS)}"
                 return
@@ -79,7 +76,7 @@ class KnowledgeManager(Manager):
             for record in records
             for word in content_words(f"{record.command} {record.response}")
         }
-        active = [claim for claim in reversed(self._claims) if claim.status == "active"]
+        active = [claim for claim in reversed(self.claims) if claim.status == "active"]
         relevant = sorted(
             active, key=lambda claim: -len(heard.intersection(content_words(claim.text)))
         )
@@ -89,7 +86,7 @@ class KnowledgeManager(Manager):
 
     def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
         """New claims and changes of known ones, as far as the cited turns support them."""
-        review = _Review(self._claims, self._uid, finder)
+        review = _Review(self.claims, self._uid, finder)
         for revision in answer.judged_claims:
             review.judge(revision)
         for proposal in answer.claims:

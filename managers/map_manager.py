@@ -26,10 +26,6 @@ class _Target:
     route: tuple[Way, ...] | None = None
     """From where the player is; None when no way is known."""
 
-    @property
-    def room_id(self) -> int | None:
-        return self.rooms[0].id if self.rooms else None
-
 
 class MapManager(Manager):
     """Keeps the map of the world and reports on it."""
@@ -56,9 +52,9 @@ class MapManager(Manager):
             target = _Target(" ".join(text.split()), self.world.find_room(text))
         elif target and target.route is None:
             target = None
-        if target and here is not None and target.room_id is not None:
-            target.route = self.world.route(here, target.room_id)
-        self._target = None if target and target.room_id == here else target
+        if target and target.rooms and here is not None:
+            target.route = self.world.route(here, target.rooms[0].id)
+        self._target = target if target and target.route != () else None  # else it is reached
 
     def sections(self, state: GameState) -> Iterator[Section]:
         """Yield the rooms around, the ways out of this room, and the requested route."""
@@ -109,7 +105,7 @@ class MapManager(Manager):
 
     def _ways_out(self, room_id: int) -> Iterator[str]:
         """Yield the ways out, the most useful line last: sections are cut from the top."""
-        exits = self.world.exits(room_id)
+        exits = self.world.exits.get(room_id, {})
         known = self.world.ways.of(room_id)
         untried = self.world.untried(room_id)
         shut = [way for way in exits.values() if way.kind == "blocked"]
@@ -155,7 +151,8 @@ class MapManager(Manager):
 
     def _walked(self, way: Way, exit_now: ExitSeen | None) -> str:
         rooms = ", ".join(self._name(room_id) for room_id in way.destinations)
-        hindrance = _hindrance(exit_now)
+        kind, note = (exit_now.kind, exit_now.note or "") if exit_now else ("", "")
+        hinders = kind == "blocked" or (kind == "door" and "(open)" not in note)
         is_final = (
             way.to is not None
             and self.world.is_one_way(way)
@@ -165,7 +162,7 @@ class MapManager(Manager):
             f"led to different rooms: {rooms}" if way.is_random else None,
             None if way.is_random or way.is_trusted else "happened once",
             "as in earlier episodes" if way.earlier else None,
-            f"now: {hindrance}" if hindrance else None,
+            f"now: {shortened(note)}" if hinders and note else None,
             "no known way back" if is_final else None,
         )
         end = "here again" if way.to == way.room_id else f"to {self._name(way.to)}"
@@ -200,11 +197,3 @@ def _remarked(text: str, remarks: Iterable[str | None]) -> str:
     """Return the text, and the remarks there are behind it in brackets."""
     told = "; ".join(remark for remark in remarks if remark)
     return f"{text} ({told})" if told else text
-
-
-def _hindrance(way_out: ExitSeen | None) -> str | None:
-    """Return what the game's memory says against a way that was walked before."""
-    if way_out is None or not way_out.note:
-        return None
-    hinders = way_out.kind == "blocked" or (way_out.kind == "door" and "(open)" not in way_out.note)
-    return shortened(way_out.note) if hinders else None

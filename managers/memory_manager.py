@@ -47,7 +47,7 @@ class MemoryManager(Manager):
         self._in_force: dict[int, dict[str, Memory]] = {}
         """By room, so that a turn costs the same however much is remembered."""
         self._own = 0
-        self._first_visits = _FirstVisits()
+        self.first_visits = _FirstVisits()
 
     def all(self) -> tuple[Memory, ...]:
         """Return every memory, also those that are no longer in force."""
@@ -55,20 +55,20 @@ class MemoryManager(Manager):
 
     def memories_of(self, room_id: int | None) -> tuple[Memory, ...]:
         """Return what is in force in a room, the surest and most urgent first."""
-        if room_id is None:
-            return ()
-        return tuple(sorted(self._in_force.get(room_id, {}).values(), key=_rank))
+        here = {} if room_id is None else self._in_force.get(room_id, {})
+        by_urgency = sorted(here.values(), key=lambda it: _URGENCY.index(it.category))
+        return tuple(sorted(by_urgency, key=lambda it: it.status == "tentative"))
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the game's first facts and what earlier episodes remembered."""
-        self._first_visits.begin(observation)
+        self.first_visits.begin(observation)
         for memory in carried.memories:
             if memory.persistence != "ephemeral":  # the world has been reset since
                 self._keep(memory)
 
     def apply(self, record: TurnRecord) -> None:
         """Learn which rooms are still as the game begins them."""
-        self._first_visits.apply(record)
+        self.first_visits.apply(record)
 
     def learn(self, reflection: Reflection) -> None:
         """Learn new memories, and what happened to known ones."""
@@ -141,23 +141,14 @@ class MemoryManager(Manager):
         }
 
     def find(self, given: str) -> Memory | None:
-        """Return the memory with that id, from which this episode's prefix may be left out."""
+        """Return what is in force with that id; this episode's prefix may be left out."""
         name = given.strip(" []#")
-        return self._memories.get(name) or self._memories.get(f"{self._uid}-{name}")
+        memory = self._memories.get(name) or self._memories.get(f"{self._uid}-{name}")
+        return memory if memory and memory.status in _IN_FORCE else None
 
     def next_id(self, ahead: int) -> str:
         """Return the id of a memory before which ``ahead`` others are still to be kept."""
         return f"{self._uid}-m{self._own + ahead + 1}"
-
-    def persistence(self, proposed: Persistence, record: TurnRecord) -> Persistence:
-        """``core`` only of what the game began with; the rest as the model says.
-
-        What is not shown as it was at first was brought about in this episode if the player had
-        changed something in that room by then; otherwise it still held later: how the world works.
-        """
-        if proposed != "core" or self._first_visits.shown_by(record):
-            return proposed
-        return "ephemeral" if self._first_visits.changed_by(record) else "permanent"
 
     def _keep(self, memory: Memory) -> None:
         self._memories[memory.id] = memory
@@ -174,7 +165,9 @@ class MemoryManager(Manager):
 
         Those of a room that ``wanted`` names are not far, wherever it is, if a way there is known.
         """
-        reached = self._rooms_reached(here)
+        far = self._distance or (lambda _here, _room: None)
+        steps_to = {room: far(here, room) for room in self._in_force if room != here}
+        reached = sorted((steps, room) for room, steps in steps_to.items() if steps)
         near = [it for it in reached if it[0] <= self._config.memories_max_distance]
         named = [it for it in reached if self._is_named(it[1], wanted)]
         for steps, room_id in dict.fromkeys([(0, here), *named, *near]):
@@ -187,13 +180,6 @@ class MemoryManager(Manager):
                 whole = f"{head} {_wording(memory)}"
                 is_far = steps > 1 and (steps, room_id) not in named
                 yield memory, (title,) if is_far else (whole, title)
-
-    def _rooms_reached(self, here: int) -> list[tuple[int, int]]:
-        """Steps and room, of other rooms that something is remembered of, where a way is known."""
-        if self._distance is None:
-            return []
-        steps = ((self._distance(here, room), room) for room in self._in_force if room != here)
-        return sorted((far, room) for far, room in steps if far)
 
     def _is_named(self, room_id: int, wanted: str) -> bool:
         """Tell whether a text names a room, or gives its number."""
@@ -220,7 +206,7 @@ class _Review:
     def invalidate(self, revision: MemoryRevision) -> None:
         """Note that a memory is wrong; no new one is needed for that."""
         about = f"wrong memory {revision.id}"
-        memory = self._in_force(revision.id)
+        memory = self._known.find(revision.id)
         if memory is None:
             return self._finder.drop(about, "there is no such active memory")
         if revision.turn not in self._finder.records:
@@ -250,29 +236,24 @@ class _Review:
             category=proposal.category,
             title=title,
             text=text,
-            persistence=self._known.persistence(proposal.persistence, record),
+            persistence=self._known.first_visits.persistence(proposal.persistence, record),
             status="tentative" if proposal.tentative else "active",
             evidence=evidence,
             scored=record.scored or 0,
         )
-        return self._place(memory, self._named(memory, proposal.supersedes))
-
-    def _named(self, memory: Memory, ids: Sequence[str]) -> list[Memory]:
-        """Return those of ``ids`` that may be superseded by ``memory``."""
-        allowed = []
-        for given in ids:
-            old = self._in_force(given)
-            about = f"superseding {given} by '{memory.title}'"
+        superseded = []
+        for given in proposal.supersedes:
+            old = self._known.find(given)
+            about = f"superseding {given} by '{title}'"
             if old is None:
                 self._finder.drop(about, "there is no such active memory")
             elif _is_passing(memory) and not _is_passing(old):
                 # What holds in this episode alone says nothing against what holds in every one.
-                self._finder.drop(
-                    about, f"what is ephemeral cannot replace what is {old.persistence}"
-                )
+                why = f"what is ephemeral cannot replace what is {old.persistence}"
+                self._finder.drop(about, why)
             else:
-                allowed.append(old)
-        return allowed
+                superseded.append(old)
+        return self._place(memory, superseded)
 
     def _place(self, memory: Memory, named: list[Memory]) -> None:
         """Keep a memory beside those of its room, or instead of them, or not at all.
@@ -299,10 +280,6 @@ class _Review:
             )
         return None
 
-    def _in_force(self, given: str) -> Memory | None:
-        memory = self._known.find(given)
-        return memory if memory is not None and memory.status in _IN_FORCE else None
-
 
 class _FirstVisits:
     """Tells which turns show a room as the game begins it."""
@@ -316,12 +293,10 @@ class _FirstVisits:
         self._before: Observation | None = None
 
     def begin(self, observation: Observation) -> None:
-        """Enter the first room."""
         self._visits[observation.room_id] = 1
         self._before = observation
 
     def apply(self, record: TurnRecord) -> None:
-        """Learn from a finished turn."""
         room, entered = record.place_id, record.after.room_id
         if self._visits.setdefault(room, 1) == 1 and room not in self._changed_in:
             self._untouched_until[room] = record.turn
@@ -341,13 +316,17 @@ class _FirstVisits:
             self._visits[entered] = self._visits.get(entered, 0) + 1
         self._before = after
 
-    def shown_by(self, record: TurnRecord) -> bool:
-        """Tell whether the room was as at first when the command was given."""
-        return record.turn <= self._untouched_until.get(record.place_id, -1)
+    def persistence(self, proposed: Persistence, record: TurnRecord) -> Persistence:
+        """``core`` only of what the game began with; the rest as the model says.
 
-    def changed_by(self, record: TurnRecord) -> bool:
-        """Tell whether something had been changed in the room when the turn was over."""
-        return self._changed_in.get(record.place_id, record.turn + 1) <= record.turn
+        What is not shown as it was at first was brought about in this episode if the player had
+        changed something in that room by then; otherwise it still held later: how the world works.
+        """
+        is_untouched = record.turn <= self._untouched_until.get(record.place_id, -1)
+        if proposed != "core" or is_untouched:
+            return proposed
+        was_changed = self._changed_in.get(record.place_id, record.turn + 1) <= record.turn
+        return "ephemeral" if was_changed else "permanent"
 
 
 def _improves(new: Memory, old: Memory, *, named: bool) -> bool:
@@ -365,11 +344,6 @@ def _improves(new: Memory, old: Memory, *, named: bool) -> bool:
 
 def _is_passing(memory: Memory) -> bool:
     return memory.persistence == "ephemeral"
-
-
-def _rank(memory: Memory) -> tuple[bool, int]:
-    """Rank the sure before the tentative, then the urgent first."""
-    return memory.status == "tentative", _URGENCY.index(memory.category)
 
 
 def _wording(memory: Memory) -> str:

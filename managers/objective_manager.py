@@ -48,7 +48,7 @@ class ObjectiveManager(Manager):
     def sections(self, state: GameState) -> Iterable[Section]:
         """Yield the objectives for this room, then the newest; then what was achieved lately."""
         lines = [self._line(each) for each in self._for_room(state.observation)[: self._shown]]
-        achieved = [self.known.get(each).text for each in self.known.achieved[-_ACHIEVED_SHOWN:]]
+        achieved = [each.text for each in self.known.achieved[-_ACHIEVED_SHOWN:]]
         if achieved:
             lines.append(f"Achieved lately: {'; '.join(reversed(achieved))}")
         if lines:

@@ -18,7 +18,7 @@ from managers.reflection.prompt import (
     worth_choosing,
 )
 from mcp_ghost.errors import LLMError
-from mcp_ghost.messages import LLMResponse, Usage
+from mcp_ghost.messages import LLMResponse
 from prompts import load_prompt
 from session.events import log_event
 from session.game_configuration import GameConfiguration
@@ -142,17 +142,15 @@ class ReflectionManager(Manager):
             turns = [*self._before, *turns]  # to a death belongs what led up to it
         finder = EvidenceFinder.of(self._uid, [turn.record for turn in turns])
         started = time.perf_counter()
-        fields, usage = self._look_back(turns, finder)
         triggers = (trigger for turn in self._pending for trigger in turn.triggers)
         return Reflection.model_validate(
             {
-                **fields,
+                **self._look_back(turns, finder),
                 "number": self._number + 1,
                 "first_turn": self._pending[0].record.turn,
                 "last_turn": self._pending[-1].record.turn,
                 "triggers": (*dict.fromkeys(triggers), *(["end"] if ending else [])),
                 "dropped": tuple(finder.dropped),
-                "usage": usage,
                 "seconds": round(time.perf_counter() - started, 4),
             }
         )
@@ -175,31 +173,23 @@ class ReflectionManager(Manager):
         elif not after.room and said not in self._heard:  # which is all that can be known
             self._heard.add(said)
             yield "new text"
-        if self._was_refused_again(record):
-            yield "repeated refusal"
+        command = " ".join(record.command.casefold().split())
+        stayed = after.room == record.place and after.inventory == self._carried
+        if stayed and not record.scored and command not in HARMLESS:
+            key = (record.place_id, command)
+            last, self._answers[key] = self._answers.get(key), record.response
+            if last == record.response:
+                yield "repeated refusal"
         if record.new_objective:
             yield "objective"
 
-    def _was_refused_again(self, record: TurnRecord) -> bool:
-        after = record.after
-        if record.scored or after.room != record.place or after.inventory != self._carried:
-            return False
-        command = " ".join(record.command.casefold().split())
-        if command in HARMLESS:
-            return False
-        key = (record.place_id, command)
-        last, self._answers[key] = self._answers.get(key), record.response
-        return last == record.response
-
-    def _look_back(
-        self, turns: Sequence[PendingTurn], finder: EvidenceFinder
-    ) -> tuple[dict[str, object], Usage]:
-        """Return the fields of the reflection that the model's answer gives, and what it used."""
+    def _look_back(self, turns: Sequence[PendingTurn], finder: EvidenceFinder) -> dict[str, object]:
+        """Return the fields of the reflection that the model's answer gives."""
         to_sum_up = self._to_sum_up()
         try:
             response = self._ask(turns, to_sum_up)
         except LLMError as error:
-            return {"failure": f"The model could not be asked: {error}"}, error.usage
+            return {"failure": f"The model could not be asked: {error}", "usage": error.usage}
         content = response.content or ""
         try:
             if self._compact:
@@ -213,14 +203,14 @@ class ReflectionManager(Manager):
                 failure += " It was cut off: raise reflection_max_tokens."
             raw = {"error": str(error), "raw_response": content[:_RECORDED_CHARACTERS]}
             log_event(self._logger, logging.WARNING, failure, "reflection_parse_error", **raw)
-            return {"failure": failure}, response.spent
-        fields: dict[str, object] = {}
+            return {"failure": failure, "usage": response.spent}
+        fields: dict[str, object] = {"usage": response.spent}
         for manager in self._managers:
             fields |= manager.reconcile(answer, finder)
         if to_sum_up and answer.summary:
             summary = answer.summary[:SUMMARY_CHARACTERS]
             fields |= {"summary": summary, "summary_until": to_sum_up.until}
-        return fields, response.spent
+        return fields
 
     def _ask(self, turns: Sequence[PendingTurn], to_sum_up: ToSumUp | None) -> LLMResponse:
         if self._compact:

@@ -65,7 +65,7 @@ class Way:
 
     def refuse(self, answer: str, seen_as: ExitSeen | None = None, times: int = 1) -> None:
         """Note that it led nowhere."""
-        self.answer = _flat(answer)[:_ANSWER_CHARACTERS]
+        self.answer = " ".join(answer.split())[:_ANSWER_CHARACTERS]
         self.attempts += times
         self.is_blocked, self.seen_as = True, seen_as
 
@@ -106,7 +106,7 @@ class Ways:
 
         A death moves the player but is not a way, and neither is the end of the game.
         """
-        command = _flat(record.command).lower()
+        command = " ".join(record.command.lower().split())
         if command in AGAIN:
             command = self._last_command
         self._last_command = command
@@ -153,10 +153,17 @@ class Ways:
 
     def passages(self, rooms: Mapping[int, Place]) -> Iterator[Passage]:
         """Yield what this episode passes on; of one way the latest outcome comes last."""
-        for ways in self._now.values():
-            for way in ways.values():
-                if way.moves or way.is_trusted or self._direction(way.command) is None:
-                    yield from _passages(way, rooms)
+        for way in (way for ways in self._now.values() for way in ways.values()):
+            if not way.moves and not way.is_trusted and self._direction(way.command):
+                continue
+            tried = Passage(room=rooms[way.room_id], direction=way.command)
+            blocked = tried.model_copy(update={"answer": way.answer, "times": way.attempts or 1})
+            if way.attempts and not way.is_blocked:
+                yield blocked
+            for room_id, times in way.destinations.items():
+                yield tried.model_copy(update={"to": rooms[room_id], "times": times})
+            if way.is_blocked:
+                yield blocked
 
     def _direction(self, command: str) -> str | None:
         return command if command in self._directions else direction_of(command)
@@ -174,18 +181,3 @@ def movement_of(command: str) -> str | None:
     """``command`` without articles if it is one step by another word; None for any other."""
     plain = " ".join(word for word in command.lower().split() if word not in _ARTICLES)
     return plain if _MOVING.match(plain) and not _SEVERAL.search(plain) else None
-
-
-def _passages(way: Way, rooms: Mapping[int, Place]) -> Iterator[Passage]:
-    tried = Passage(room=rooms[way.room_id], direction=way.command)
-    blocked = tried.model_copy(update={"answer": way.answer, "times": way.attempts or 1})
-    if way.attempts and not way.is_blocked:
-        yield blocked
-    for room_id, times in way.destinations.items():
-        yield tried.model_copy(update={"to": rooms[room_id], "times": times})
-    if way.is_blocked:
-        yield blocked
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())

@@ -4,7 +4,6 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
-from managers.map.drawing import mermaid
 from managers.map.ways import Way, Ways
 from session.game_state import ExitSeen, Observation, Place, TurnRecord
 from session.knowledge import CarriedOver, Passage
@@ -12,6 +11,8 @@ from session.perception.directions import in_order
 
 # No story has rooms beyond five digits, and int() refuses numbers of thousands of digits.
 _ID = re.compile(r"#\s*(\d{1,9})\s*$|^\s*(\d{1,9})\s*$")
+_SAFE = frozenset(" -',")
+_ANSWER_CHARACTERS = 60
 
 
 class WorldMap:
@@ -24,7 +25,8 @@ class WorldMap:
         """Room id -> turn of the first visit in this episode; 0 is its beginning."""
         self.ways = Ways()
         self._here: int | None = None
-        self._exits: dict[int, dict[str, ExitSeen]] = {}
+        self.exits: dict[int, dict[str, ExitSeen]] = {}
+        """Room id -> direction -> exit, as the game last showed them, in the compass's order."""
         self._steps: dict[int, tuple[Way, ...]] = {}
         """The reliable ways out of each room, looked up once."""
         self._distances: dict[int, dict[int, int]] = {}
@@ -45,14 +47,10 @@ class WorldMap:
         """Learn from a finished turn."""
         if place := record.place:
             self.rooms.setdefault(place.id, place.name)
-            if self.ways.apply(record, self.exits(place.id)):
+            if self.ways.apply(record, self.exits.get(place.id, {})):
                 self._distances.clear()
                 self._steps.pop(place.id, None)
         self._see(record.after, record.turn)
-
-    def exits(self, room_id: int) -> dict[str, ExitSeen]:
-        """Direction -> exit, as the game's memory last showed them, in the compass's order."""
-        return self._exits.get(room_id, {})
 
     def is_one_way(self, way: Way) -> bool:
         """Tell whether it was walked, and no way straight back ever was."""
@@ -102,12 +100,13 @@ class WorldMap:
 
     def untried(self, room_id: int) -> dict[str, ExitSeen]:
         """Exits that the game's memory shows and nobody has taken, including ones opened since."""
-        known = self.ways.of(room_id)
-        return {
-            direction: way_out
-            for direction, way_out in self.exits(room_id).items()
-            if way_out.kind != "blocked" and _is_new(way_out, known.get(direction))
-        }
+        known, found = self.ways.of(room_id), dict[str, ExitSeen]()
+        for direction, way_out in self.exits.get(room_id, {}).items():
+            way = known.get(direction)
+            is_new = way is None or (way.is_blocked and way.seen_as not in (None, way_out))
+            if is_new and way_out.kind != "blocked":
+                found[direction] = way_out
+        return found
 
     def nearest_untried(self, room_id: int) -> tuple[Way, ...] | None:
         """Find the route to the nearest room with such an exit; None when none is known."""
@@ -117,8 +116,37 @@ class WorldMap:
         return None
 
     def mermaid(self) -> str:
-        """Draw the whole map as a Mermaid flowchart."""
-        return mermaid(self.rooms, self.ways.all(), self._here)
+        """Draw the whole map as a Mermaid flowchart, safe whatever rooms are called.
+
+        ``<-->`` leads both ways, ``-->`` one way, ``-.->`` is not to be relied on: it is a random
+        way, or carried the player once. What last led nowhere ends in a cross, at the room where it
+        led before, else at the game's answer.
+        """
+        lines = ["flowchart LR"]
+        lines += [f'  r{number}["{_text(name)} #{number}"]' for number, name in self.rooms.items()]
+        ways = list(self.ways.all())
+        between: dict[tuple[int, int], list[str]] = {}
+        for way in ways:
+            if way.is_trusted and way.to is not None:
+                between.setdefault((way.room_id, way.to), []).append(_text(way.command))
+        for (start, end), commands in between.items():
+            back = between.get((end, start)) if start != end else None
+            if back is None:
+                lines.append(_arrow(start, "-->", ", ".join(commands), f"r{end}"))
+            elif start < end:
+                both = f"{', '.join(commands)} - {', '.join(back)}"
+                lines.append(_arrow(start, "<-->", both, f"r{end}"))
+        for way in ways:
+            if not way.is_trusted and not way.is_blocked:
+                label = _text(way.command)
+                lines += [_arrow(way.room_id, "-.->", label, f"r{it}") for it in way.destinations]
+        for number, way in enumerate(way for way in ways if way.is_blocked):
+            said = f"{way.command} of #{way.room_id} - {way.answer}"[:_ANSWER_CHARACTERS]
+            led = f'b{number}(["{_text(said)}"])' if way.to is None else f"r{way.to}"
+            lines.append(_arrow(way.room_id, "--x", _text(way.command), led))
+        if self._here in self.rooms:
+            lines += ["  classDef here stroke-width:4px", f"  class r{self._here} here"]
+        return "\n".join(lines) + "\n"
 
     def place(self, room_id: int | None) -> Place:
         """Return a room with its name, as far as it is known."""
@@ -131,7 +159,7 @@ class WorldMap:
         self.rooms[seen.room.id] = seen.room.name
         self.first_turns.setdefault(seen.room.id, turn)
         exits = sorted(seen.exits, key=lambda way_out: in_order(way_out.direction))
-        self._exits[seen.room.id] = {way_out.direction: way_out for way_out in exits}
+        self.exits[seen.room.id] = {way_out.direction: way_out for way_out in exits}
         self.ways.see(seen.exits)
 
     def _distances_from(self, from_id: int) -> dict[int, int]:
@@ -159,10 +187,14 @@ class WorldMap:
                     yield way.to, way
 
 
-def _is_new(way_out: ExitSeen, known: Way | None) -> bool:
-    if known is None:
-        return True
-    return known.is_blocked and known.seen_as is not None and known.seen_as != way_out
+def _arrow(start: int, line: str, label: str, end: str) -> str:
+    return f'  r{start} {line}|"{label}"| {end}'
+
+
+def _text(text: str) -> str:
+    """Everything that could mean something to Mermaid or HTML as a numbered character."""
+    flat = " ".join(text.split())
+    return "".join(it if it.isalnum() or it in _SAFE else f"#{ord(it)};" for it in flat)
 
 
 def _without_article(name: str) -> str:

@@ -56,11 +56,7 @@ class EvidenceFinder:
         record = self.records.get(turn)
         if record is None:
             return False
-        words, said = _words(quote), _words(record.response)
+        words, said = (_WORD.findall(it.casefold()) for it in (quote, record.response))
         if len(words) < 2:
             return bool(words) and words == said
         return f" {' '.join(words)} " in f" {' '.join(said)} "
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from managers.manager import Manager, Section, without_headings
 from mcp_ghost.text import one_line
-from session.game_state import GameState, Observation, TurnRecord, place_name
+from session.game_state import GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver
 
 _QUOTE_CHARACTERS = 160
@@ -97,7 +97,11 @@ class Condition(Manager):
             self._wound = self._light = self._load = None
             self._before = record.after
             return
-        self._lamps |= _lamps_in(record)
+        if lighting := _LIGHTING.match(" ".join(record.command.lower().split())):
+            # The words for what is lit or put out, in command and answer.
+            lit = _LIT.match(record.response.strip().lower())
+            names = (*lighting.groups(), lit[1] if lit else None)
+            self._lamps |= _words(" ".join(filter(None, names))) - _ARTICLES
         if record.place and record.place_id != record.after.room_id:
             self._attack, self._attackers = [], {}
         for sentence in _SENTENCE.split(record.response):
@@ -163,7 +167,7 @@ class Condition(Manager):
             if name in carried:
                 self._see(name, f"carried until turn {record.turn}", record)
             elif name in self._things:
-                self._see(name, f"seen in {place_name(after.room)}, turn {record.turn}", record)
+                self._see(name, f"seen in {after.room_name}, turn {record.turn}", record)
         used = _words(record.command)
         for thing in (*before.inventory, *before.visible):
             name, holder = thing
@@ -186,16 +190,6 @@ class Condition(Manager):
         self._things[name] = _Thing(where, record.after.room_id)
         if len(self._things) > _THINGS_KEPT:
             del self._things[next(iter(self._things))]
-
-
-def _lamps_in(record: TurnRecord) -> set[str]:
-    """Find the words for what a turn's command lights or puts out, in command and answer."""
-    lighting = _LIGHTING.match(" ".join(record.command.lower().split()))
-    if not lighting:
-        return set()
-    lit = _LIT.match(record.response.strip().lower())
-    names = (*lighting.groups(), lit[1] if lit else None)
-    return _words(" ".join(filter(None, names))) - _ARTICLES
 
 
 def _words(text: str) -> set[str]:

@@ -4,7 +4,7 @@ So a request begins as the one before, and providers bill that part as cached. W
 much, looking back sums up the oldest turns; where nobody does, they are left out, many at a time.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from json import dumps
 
@@ -59,7 +59,23 @@ class Transcript(Manager):
         action = record.command or record.proposed[:200] or _NOT_ANSWERED
         # The model's own words; its plan, objectives and target are told where they hold.
         said = dumps({"thinking": record.thinking, "action": action}, ensure_ascii=False)
-        turn = _Turn(record.turn, said, _heard(record), points_of(record))
+        # Where the game was given nothing at all, the answer tells of the last proposal.
+        refused = record.refused if record.command else record.refused[:-1]
+        notes = [f'"{it.command}" was not given to the game: {it.reason}' for it in refused]
+        if record.advice:
+            notes.append(f'About "{record.command}": {record.advice}')
+        answer, points = _printed(record.response), ""
+        if record.scored:
+            answer += f" [{record.scored:+d} points, now {record.outcome.score}]"
+        if record.died:
+            answer += " [you died]"
+        if record.scored or record.died:
+            what = "you died" if record.died else f"{record.scored:+d}"
+            where = f"{record.place.name}: " if record.place else ""
+            points = f"turn {record.turn} {what} ({where}{record.command})"
+        place = f", {record.place.name}" if record.place else ""
+        heard = "\n".join([f"[turn {record.turn}{place}]", *notes, answer])
+        turn = _Turn(record.turn, said, heard, points)
         self._turns.append(turn)
         self._size += turn.size
         if self._size > self._budget * _PATIENCE:
@@ -84,24 +100,20 @@ class Transcript(Manager):
 
     def messages(self, state: GameState) -> list[Message]:
         """From user to user; the last message is what came of the latest turn."""
-        beginning = f"The game begins:\n\n{_printed(state.opening)}"
-        if self._left_out:
-            beginning = "\n\n".join(self._before())
-        told: list[Message] = [{"role": "user", "content": beginning}]
+        before = [] if self._left_out else [f"The game begins:\n\n{_printed(state.opening)}"]
+        if self._summary:
+            summary = without_headings(self._summary)
+            before.append(f"Your summary of the turns up to {self._summed_up}:\n\n{summary}")
+        if self._left_out > self._summed_up:
+            before.append(f"Turns {self._summed_up + 1} to {self._left_out} are left out.")
+        if self._points:
+            points = "; ".join(self._points)
+            before.append(f"Points and deaths up to turn {self._left_out}: {points}.")
+        told: list[Message] = [{"role": "user", "content": "\n\n".join(before)}]
         for turn in self._turns:
             told.append({"role": "assistant", "content": turn.said})
             told.append({"role": "user", "content": turn.heard})
         return told
-
-    def _before(self) -> Iterator[str]:
-        """Yield what is told of the turns that are left out."""
-        if self._summary:
-            told = without_headings(self._summary)
-            yield f"Your summary of the turns up to {self._summed_up}:\n\n{told}"
-        if self._left_out > self._summed_up:
-            yield f"Turns {self._summed_up + 1} to {self._left_out} are left out."
-        if self._points:
-            yield f"Points and deaths up to turn {self._left_out}: {'; '.join(self._points)}."
 
     def _oldest(self, kept: int) -> list[_Turn]:
         """Return the turns before the latest that together fill ``kept`` characters."""
@@ -118,29 +130,6 @@ class Transcript(Manager):
             self._left_out = turn.number
             if turn.points:
                 self._points.append(turn.points)
-
-
-def points_of(record: TurnRecord) -> str:
-    """Return what a turn won or lost, with its place and command."""
-    if not (record.scored or record.died):
-        return ""
-    what = "you died" if record.died else f"{record.scored:+d}"
-    where = f"{record.place.name}: " if record.place else ""
-    return f"turn {record.turn} {what} ({where}{record.command})"
-
-
-def _heard(record: TurnRecord) -> str:
-    place = f", {record.place.name}" if record.place else ""
-    change = f" [{record.scored:+d} points, now {record.outcome.score}]" if record.scored else ""
-    death = " [you died]" if record.died else ""
-    # Where the game was given nothing at all, the answer tells of the last proposal.
-    refused = record.refused if record.command else record.refused[:-1]
-    notes = [f'"{it.command}" was not given to the game: {it.reason}' for it in refused]
-    if record.advice:
-        notes.append(f'About "{record.command}": {record.advice}')
-    return "\n".join(
-        [f"[turn {record.turn}{place}]", *notes, f"{_printed(record.response)}{change}{death}"]
-    )
 
 
 def _printed(text: str) -> str:

@@ -15,6 +15,7 @@ from session.game_configuration import GameConfiguration
 from session.game_state import ExitSeen, GameState, Place, RefusedCommand, TurnRecord
 from session.levels import ObservationLevel
 from tests.support import ROOT
+from tests.support.mind.telling import whole
 from tests.support.records import observation, record
 
 PROMPTS = ROOT / "prompts"
@@ -46,7 +47,7 @@ class Telling:
 
 
 def told(config: GameConfiguration, state: GameState, *turns: TurnRecord) -> str:
-    return Telling(config).after(state, *turns).whole
+    return whole(Telling(config).after(state, *turns))
 
 
 def test_the_model_is_told_room_exits_things_score_and_the_games_words() -> None:
@@ -92,9 +93,9 @@ def test_what_managers_know_is_told_in_the_head_and_below_it() -> None:
 def test_most_of_a_prompt_begins_as_the_one_before() -> None:
     state, telling = begun(), Telling(FULL)
     shared = []
-    before = telling.after(state).whole
+    before = whole(telling.after(state))
     for turn in range(1, 81):
-        now = telling.after(state, record(turn, f"c{turn}", 1, 1, response=f"{turn} " * 40)).whole
+        now = whole(telling.after(state, record(turn, f"c{turn}", 1, 1, response=f"{turn} " * 40)))
         stable = next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), 0)
         shared.append(stable / len(now))
         before = now
@@ -114,7 +115,7 @@ def test_the_plan_is_handed_back_word_for_word_until_another_one_replaces_it() -
     state, telling = begun(), Telling(FULL)
     text = telling.after(state, record(1, "wait", 1, 1, plan=plan), record(2, "wait", 1, 1)).text
     assert "## Your plan, made in turn 1\n1. Lamp.\n2. Cellar.\n\\## 3. Win." in text
-    text = telling.after(state, record(3, "wait", 1, 1, plan="Leave.")).whole
+    text = whole(telling.after(state, record(3, "wait", 1, 1, plan="Leave.")))
     assert text.count("## Your plan, made in turn 3\nLeave.") == 1
     assert "Lamp" not in text
 
@@ -134,7 +135,7 @@ def test_a_player_that_is_stuck_is_told_so() -> None:
 
 def test_the_compact_prompt_offers_the_menu() -> None:
     state = begun(visible=("lamp",), exits=(ExitSeen(direction="up", kind="open"),))
-    text = Telling(COMPACT).after(state, menu=["up", "take lamp"]).whole
+    text = whole(Telling(COMPACT).after(state, menu=["up", "take lamp"]))
     assert "You can try: up, take lamp." in text
     assert "Welcome, traveller." in text
 

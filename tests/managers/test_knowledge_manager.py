@@ -65,7 +65,7 @@ def test_a_claim_with_a_true_quote_is_tested_and_others_are_inferred() -> None:
     invented = claim("Fire melts any door.", quote="The door melts away.")
     guessed = claim("Guards sleep at night.", tested=False)
     assert learnt(manager, [said, invented, guessed]) == []
-    first, second, third = manager.all()
+    first, second, third = manager.claims
     assert (first.id, first.basis) == ("bbbbbb-c1", "tested")
     assert first.evidence == (Evidence(episode=UID, turn=11, quote="far too wet"),)
     assert (second.id, second.basis) == ("bbbbbb-c2", "inferred")
@@ -77,13 +77,13 @@ def test_a_claim_that_cites_no_turn_of_the_list_is_dropped() -> None:
     manager = begun()
     (reason,) = learnt(manager, [claim("Water puts out lights.", turn=7)])
     assert "turn 7" in reason
-    assert manager.all() == ()
+    assert manager.claims == ()
 
 
 def test_a_known_claim_proposed_again_is_confirmed_not_doubled() -> None:
     manager = begun(WET)
     assert learnt(manager, [claim("Wet wicks cannot be lit!")]) == []
-    (known,) = manager.all()
+    (known,) = manager.claims
     assert (known.id, known.basis) == (WET.id, "tested")
     assert [each.turn for each in known.evidence] == [2, 11]
 
@@ -100,7 +100,7 @@ def test_evidence_of_what_is_well_known_does_not_grow_without_end() -> None:
         fields = manager.reconcile(ReflectionAnswer(claims=[proposal]), finder)
         values = {**fields, "number": 2, "first_turn": turn, "last_turn": turn}
         manager.learn(Reflection.model_validate(values))
-    assert [each.turn for each in manager.all()[0].evidence] == [2, 11, 20, 21, 22]
+    assert [each.turn for each in manager.claims[0].evidence] == [2, 11, 20, 21, 22]
 
 
 def test_a_guess_confirms_nothing_and_two_new_claims_may_not_say_the_same() -> None:
@@ -108,7 +108,7 @@ def test_a_guess_confirms_nothing_and_two_new_claims_may_not_say_the_same() -> N
     guess = claim("Wet wicks cannot be lit.", quote="It burns brightly.")
     twice = [claim("Ghosts fear loud music."), claim("Ghosts fear loud music")]
     dropped = learnt(manager, [guess, *twice])
-    assert [known.basis for known in manager.all()] == ["inferred", "tested"]
+    assert [known.basis for known in manager.claims] == ["inferred", "tested"]
     assert len(dropped) == 2
     assert WET.id in dropped[0]
 
@@ -116,7 +116,7 @@ def test_a_guess_confirms_nothing_and_two_new_claims_may_not_say_the_same() -> N
 def test_a_contradicted_claim_is_retired_with_evidence_and_reason() -> None:
     manager = begun(BELLS)
     assert learnt(manager, judged=[judged(BELLS.id, "nobody comes", confirmed=False)]) == []
-    (retired,) = manager.all()
+    (retired,) = manager.claims
     assert (retired.status, retired.reason) == ("retired", "as it went")
     assert retired.evidence[-1] == Evidence(episode=UID, turn=12, quote="nobody comes")
 
@@ -126,7 +126,7 @@ def test_a_tested_claim_falls_only_to_the_games_own_words() -> None:
     invented = [judged(each.id, "All is quiet.", confirmed=False) for each in (BELLS, WET)]
     (reason,) = learnt(manager, judged=invented)
     assert BELLS.id in reason
-    assert [known.status for known in manager.all()] == ["active", "retired"]
+    assert [known.status for known in manager.claims] == ["active", "retired"]
 
 
 def test_a_claim_is_confirmed_only_by_the_games_own_words() -> None:
@@ -134,7 +134,7 @@ def test_a_claim_is_confirmed_only_by_the_games_own_words() -> None:
     (reason,) = learnt(manager, judged=[judged(WET.id, "it burns", confirmed=True, turn=11)])
     assert "did not say" in reason
     assert learnt(manager, judged=[judged(WET.id, "far too wet", confirmed=True, turn=11)]) == []
-    assert manager.all()[0].basis == "tested"
+    assert manager.claims[0].basis == "tested"
 
 
 @pytest.mark.parametrize("claim_id", ["zzzzzz-c1", "c1", "nonsense", ""])
@@ -148,7 +148,7 @@ def test_a_claim_of_this_episode_may_be_named_without_its_prefix() -> None:
     manager = begun()
     learnt(manager, [claim("Bells bring luck.", quote="?", tested=False)])
     assert learnt(manager, judged=[judged("c1", "nobody comes", confirmed=False)]) == []
-    assert manager.all()[0].status == "retired"
+    assert manager.claims[0].status == "retired"
 
 
 def test_only_the_first_judgement_of_a_claim_counts() -> None:
@@ -159,7 +159,7 @@ def test_only_the_first_judgement_of_a_claim_counts() -> None:
     ]
     (reason,) = learnt(manager, judged=both)
     assert "twice" in reason
-    assert manager.all()[0].status == "retired"
+    assert manager.claims[0].status == "retired"
 
 
 def test_a_claim_that_fell_comes_back_only_with_the_games_own_words() -> None:
@@ -168,14 +168,14 @@ def test_a_claim_that_fell_comes_back_only_with_the_games_own_words() -> None:
     (reason,) = learnt(manager, [claim(text, quote="Guards storm in.", turn=12)])
     assert "no longer believed" in reason
     assert learnt(manager, [claim(text, quote="The bell rings", turn=12)]) == []
-    assert [known.status for known in manager.all()] == ["retired", "active"]
+    assert [known.status for known in manager.claims] == ["retired", "active"]
 
 
 def test_a_claim_may_be_replaced_by_one_in_almost_the_same_words() -> None:
     manager = begun(BELLS)
     better = claim("Ringing bells summons guards sometimes.", quote="Nobody comes", turn=12)
     learnt(manager, [better], [judged(BELLS.id, "Nobody comes", confirmed=False)])
-    assert [known.status for known in manager.all()] == ["retired", "active"]
+    assert [known.status for known in manager.claims] == ["retired", "active"]
 
 
 def test_above_200_claims_guesses_are_not_taken_but_tested_ones_are() -> None:
@@ -187,14 +187,14 @@ def test_above_200_claims_guesses_are_not_taken_but_tested_ones_are() -> None:
     guess, tested = claim("Ghosts fear music.", tested=False), claim("Water puts out lights.")
     (reason,) = learnt(manager, [guess, tested])
     assert "200 claims" in reason
-    assert len(manager.all()) == 201
+    assert len(manager.claims) == 201
 
 
 def test_ids_go_on_after_what_was_learnt_before() -> None:
     manager = begun(WET)
     learnt(manager, [claim("Water puts out lights.")])
     learnt(manager, [claim("Nobody answers bells.", quote="Nobody comes", turn=12)])
-    assert [known.id for known in manager.all()] == ["aaaaaa-c1", "bbbbbb-c1", "bbbbbb-c2"]
+    assert [known.id for known in manager.claims] == ["aaaaaa-c1", "bbbbbb-c1", "bbbbbb-c2"]
 
 
 def test_the_head_tells_carried_claims_tested_ones_first_and_never_changes() -> None:

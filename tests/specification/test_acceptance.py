@@ -33,6 +33,7 @@ from tests.session.test_settings import thoughtful
 from tests.support import ROOT
 from tests.support.episodes import configured, played, system_text, user_text, wanted
 from tests.support.games import BUNDLED_COMMANDS, started
+from tests.support.mind.telling import whole
 from tests.support.stored import claim, dump, reflection
 from viewer.episode import Episode as ShownEpisode
 from workshop.scripted_model import ScriptedModel
@@ -82,7 +83,7 @@ def test_a_model_that_is_down_costs_no_turn_and_the_identical_game_goes_on(
 def told_next(config: GameConfiguration, state: GameState, mind: Mind) -> tuple[str, str]:
     """The whole prompt of the turn to come."""
     context = ContextManager(config, mind.transcript, mind.managers)
-    return context.head("Rules."), context.build(state).whole
+    return context.head("Rules."), whole(context.build(state))
 
 
 # --- 9: the log alone

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from llm_client import LLMClient
-from managers.context_manager import ContextManager
+from managers.context_manager import ContextManager, Prompt
 from orchestration.boundary import Boundary
 from orchestration.mind import Mind
 from orchestration.turn import observation_of
@@ -38,6 +38,10 @@ class Told:
     menu: list[str]
     facts: Facts
     seen: Observation
+
+
+def whole(prompt: Prompt) -> str:
+    return "\n\n".join([*(message["content"] for message in prompt.story), prompt.text])
 
 
 class Listener:
@@ -134,6 +138,6 @@ class ToldGame:
         state = listener.boundary.state
         facts = listener.boundary.facts(self.facts, self.game.vocabulary)
         menu = listener.candidates.menu(facts) if level.tells_facts else []
-        full, compact = (it.build(state, menu).whole for it in listener.contexts)
+        full, compact = (whole(it.build(state, menu)) for it in listener.contexts)
         assert state.observation is not None
         return Told(full, compact, menu, facts, state.observation)
