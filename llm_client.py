@@ -167,11 +167,12 @@ class LLMClient:
         self._logger = logger or logging.getLogger("zorkgpt.llm")
         self._langfuse = langfuse_client
         self._on_delta = None if self.base_url == EMBEDDED_BASE_URL else on_delta
+        self._refusal = partial(_unavailable, self._where, config.breaker_failure_threshold)
         self._breaker = CircuitBreaker(
             config.breaker_failure_threshold,
             config.breaker_recovery_seconds,
             is_failure=lambda exc: is_transient(exc) or isinstance(exc, LLMReplyError),
-            refusal=partial(_unavailable, self._where, config.breaker_failure_threshold),
+            refusal=self._refusal,
         )
         self._client = self._engine(api_key, transport, on_exchange, gate)
         self.loop = loop or EpisodeLoop()
@@ -328,7 +329,15 @@ class LLMClient:
         is_the_roles = role.base_url.rstrip("/") == self.base_url
         configured = role.api_key if is_the_roles else config.client_api_key
         if transport is None and self.base_url == EMBEDDED_BASE_URL:
-            transport = _embedded_transport(config, self._logger)
+            # It costs start-up time that most runs can save.
+            from local_model.transport import embedded_transport
+
+            transport = embedded_transport(
+                Path(config.local_model_path) if config.local_model_path else None,
+                threads=config.local_threads,
+                on_notice=self._logger.info,
+                on_progress=partial(log_progress, self._logger),
+            )
         return ProviderClient(
             provider,
             api_key or configured,
@@ -371,10 +380,7 @@ class LLMClient:
         fields = {"model": model, "error": str(error)}
         log_event(self._logger, logging.ERROR, f"No reply: {error}", "llm_error", **fields)
         if self._breaker.is_open and not isinstance(error, LLMUnavailableError):
-            config = self.config
-            refusal = _unavailable(
-                self._where, config.breaker_failure_threshold, config.breaker_recovery_seconds
-            )
+            refusal = self._refusal(self.config.breaker_recovery_seconds)
             log_event(self._logger, logging.WARNING, str(refusal), "llm_breaker_open", **fields)
 
     def _supports_tool_calling(self, model: str, config: GameConfiguration | None = None) -> bool:
@@ -412,22 +418,6 @@ def _no_tools(model: str, *said: str) -> MCPError:
         "To play once without tools, give --no-mcp.",
     )
     return MCPError("\n".join(lines))
-
-
-def _embedded_transport(
-    config: GameConfiguration, logger: logging.Logger
-) -> httpx2.AsyncBaseTransport:
-    from local_model.transport import (
-        embedded_transport,  # it costs start-up time that most runs can save
-    )
-
-    path = Path(config.local_model_path) if config.local_model_path else None
-    return embedded_transport(
-        path,
-        threads=config.local_threads,
-        on_notice=logger.info,
-        on_progress=partial(log_progress, logger),
-    )
 
 
 def _cacheable(message: Message) -> Message:

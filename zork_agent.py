@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,7 +19,7 @@ from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration
 from session.game_state import Decision, RefusedCommand
 from session.loop import running_loop
-from session.tracing import Span, observed
+from session.tracing import observed
 
 if TYPE_CHECKING:
     from game_interface.machine.facts import Waits
@@ -125,41 +124,21 @@ class ZorkAgent:
         from llm_client import loop_of  # its imports wait until a model is actually asked
 
         loop = loop_of(self.client)
-        turn = self._generate_action_async(
-            game_state_text, relevant_memories, story, candidates, objection, waits_for
-        )
-        return loop.run(turn) if loop else asyncio.run(turn)
-
-    async def _generate_action_async(
-        self,
-        game_state_text: str,
-        relevant_memories: str | None = None,
-        story: Sequence[Message] = (),
-        candidates: Sequence[str] = (),
-        objection: Objection | None = None,
-        waits_for: Waits | None = "line",
-    ) -> dict[str, str | None]:
-        self.turn += 1
         text = "\n\n".join(part for part in (game_state_text, relevant_memories) if part)
-        with event_context(episode_id=self.episode_id, turn=self.turn):
-            with self._session_span() as span:
-                deliberation = _Deliberation(self, candidates, objection, waits_for)
-                decision = await deliberation.decide(text, story)
-                span.update(metadata=decision.summary)
-            if not decision.failure:
-                action = decision.action
-                message = f"Agent action: {action}"
-                log_event(self.logger, logging.INFO, message, "agent_action", action=action)
-        self.last_decision = decision
+        turn = self._decide(_Deliberation(self, candidates, objection, waits_for), text, story)
+        decision = self.last_decision = loop.run(turn) if loop else asyncio.run(turn)
         return {
             "action": decision.action,
             "reasoning": decision.reasoning,
             "new_objective": decision.new_objective,
         }
 
-    def _session_span(self) -> AbstractContextManager[Span]:
+    async def _decide(
+        self, deliberation: _Deliberation, text: str, story: Sequence[Message]
+    ) -> Decision:
+        self.turn += 1
         langfuse = getattr(self.mcp_manager, "langfuse_client", None)
-        return observed(
+        session = observed(
             langfuse if self.mcp_enabled else None,
             self.logger,
             name="agent-tool-calling-session",
@@ -168,6 +147,16 @@ class ZorkAgent:
                 "max_iterations": self.config.mcp_max_tool_iterations,
             },
         )
+        with event_context(episode_id=self.episode_id, turn=self.turn):
+            with session as span:
+                decision = await deliberation.decide(text, story)
+                used = {"iterations_used": decision.iterations, "tools_called": len(decision.tools)}
+                span.update(metadata={**used, "final_action": decision.action})
+            if not decision.failure:
+                action = decision.action
+                message = f"Agent action: {action}"
+                log_event(self.logger, logging.INFO, message, "agent_action", action=action)
+        return decision
 
 
 def safe_command(waits_for: Waits | None) -> str:
@@ -203,21 +192,24 @@ class _Deliberation:
 
     async def decide(self, text: str, story: Sequence[Message]) -> Decision:
         """The model's decision; the safe default when it has none."""
+        agent = self._agent
         if self._tools.are_on:
             from llm_client import require_tool_support
 
-            force = self._config.mcp_force_tool_support
-            require_tool_support(self._agent.model, force=force)
+            require_tool_support(agent.model, force=self._config.mcp_force_tool_support)
         try:
             await self._tools.open()
+            prompts = [agent.system_prompt]
+            if self._tools.offered:
+                prompts += [agent.tools_prompt, self._tools.instructions]
+            head = _cached("system", "\n\n".join(filter(None, prompts)))
+            messages = [head, *story, _cached("user", text)]
             try:
-                messages = self._beginning(text, story)
                 decision = await self._accepted(await self._propose(messages), messages)
             except LLMError as error:
-                incurable = is_incurable(error)
                 self._lost = error.usage
                 why = f"The model could not be asked: {error}"
-                decision = self._fall_back(why, incurable=incurable)
+                decision = self._fall_back(why, incurable=is_incurable(error))
             await self._tools.settle()
         finally:
             await self._tools.close()
@@ -225,27 +217,23 @@ class _Deliberation:
             self._events.session_ended(decision.action)
         return decision
 
-    def _beginning(self, text: str, story: Sequence[Message]) -> list[Message]:
-        """What the model is told; of tools only where there are any."""
-        agent = self._agent
-        prompts = [agent.system_prompt]
-        if self._tools.offered:
-            prompts += [agent.tools_prompt, self._tools.instructions]
-        head = _cached("system", "\n\n".join(filter(None, prompts)))
-        return [head, *story, _cached("user", text)]
-
     async def _accepted(self, decision: Decision, messages: list[Message]) -> Decision:
         """The check advises; after so many refusals it is the model that is believed."""
         while self._objection and not decision.failure:
-            reason = await self._objection(decision.action)
+            command = decision.action
+            reason = await self._objection(command)
             if not reason:
                 break
             if len(self._refused) >= self._config.action_check_max_refusals:
                 return replace(decision, advice=reason)
-            self._log_refusal(decision, reason)
+            self._refused.append(
+                RefusedCommand(command=command, thinking=decision.reasoning, reason=reason)
+            )
+            message = f"Refused: {command} ({reason})"
+            fields = {"action": command, "reason": reason}
+            log_event(self._logger, logging.INFO, message, "action_refused", **fields)
             messages.append(assistant_message(self._responses[-1]))
-            text = REFUSED.format(command=decision.action, reason=reason)
-            messages.append(_cached("user", text))
+            messages.append(_cached("user", REFUSED.format(command=command, reason=reason)))
             decision = decision.kept_in(await self._ask_for_decision(messages))
         return decision
 
@@ -273,9 +261,6 @@ class _Deliberation:
         was_asked_twice = result.end is LoopEnd.EMPTY_REPLY and result.response.calls > 1
         if self._schema_was_enforced or was_asked_twice:
             return self._fall_back(why, result.response, unplayable=unplayable)
-        return await self._force_final(messages, why)
-
-    async def _force_final(self, messages: list[Message], why: str) -> Decision:
         message = f"Forcing final action after {why}"
         fields = {"iterations": self._events.iteration, "reason": why}
         log_event(self._logger, logging.WARNING, message, "mcp_no_content", **fields)
@@ -323,11 +308,7 @@ class _Deliberation:
         return response
 
     def _decision(self, response: LLMResponse) -> Decision:
-        """Read the model's answer.
-
-        Raises:
-            ValueError: It is not an AgentResponse, or its action is not a valid command.
-        """
+        """Read the model's answer, which may raise what ``read_answer`` raises."""
         answer, command = read_answer(response.content or "", self._waits_for)
         return self._decided(
             command,
@@ -371,14 +352,6 @@ class _Deliberation:
             incurable=incurable,
             unplayable=unplayable,
         )
-
-    def _log_refusal(self, decision: Decision, reason: str) -> None:
-        self._refused.append(
-            RefusedCommand(command=decision.action, thinking=decision.reasoning, reason=reason)
-        )
-        message = f"Refused: {decision.action} ({reason})"
-        fields = {"action": decision.action, "reason": reason}
-        log_event(self._logger, logging.INFO, message, "action_refused", **fields)
 
 
 def _cached(role: str, content: str) -> Message:

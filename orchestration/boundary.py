@@ -53,7 +53,7 @@ class Boundary:
         if seen is None:
             raise RuntimeError("The game has not begun.")
         known = {vocabulary.cut(word) for word in self.perception.names}
-        carried, visible = seen.inventory, seen.visible
+        carried = seen.inventory
         return replace(
             facts,
             room_id=seen.room_id,
@@ -62,7 +62,7 @@ class Boundary:
             max_score=seen.max_score,
             moves=seen.moves,
             inventory=None if carried is None else tuple(Thing(0, *it) for it in carried),
-            visible=tuple(Thing(0, *it) for it in visible),
+            visible=tuple(Thing(0, *it) for it in seen.visible),
             exits=tuple(_exit(way) for way in self.perception.ways(seen.room_id)),
             dark=seen.dark,
             deaths=self.state.deaths,

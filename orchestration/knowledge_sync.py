@@ -22,8 +22,7 @@ _Result = TypeVar("_Result")
 class KnowledgeSync:
     """Takes what earlier episodes learned out of the database, and puts in what this one learns.
 
-    The episode's log holds all of it too, so whatever fails here is put right when the log
-    is next read.
+    The episode's log holds all of it too, so what fails here is put right when that is next read.
     """
 
     def __init__(

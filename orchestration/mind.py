@@ -11,7 +11,7 @@ from managers.attempt_manager import AttemptManager
 from managers.manager import Manager
 from managers.reflection_manager import ReflectionManager
 from managers.story.transcript import Transcript
-from orchestration.parts import PARTS, without_parts_off
+from orchestration.parts import PARTS
 from session.configuration_file import ConfigurationError, near
 from session.game_configuration import GameConfiguration
 from session.knowledge import Reflection
@@ -28,28 +28,24 @@ class Mind:
         uid: str,
         connect: Callable[[str, str | None], LLMClient] | None = None,
     ) -> None:
-        """Choose the managers.
+        """Choose the managers that ``config`` asks for; ``uid`` begins all ids.
 
-        Args:
-            config: Says which.
-            client: The agent's.
-            logger: Where they say what they do.
-            uid: The episode's; begins every id.
-            connect: Gives a client for a role with another endpoint: its address, its key.
+        ``client`` is the agent's; ``connect`` gives one for another address and its key.
         """
         for name in config.without:
             if name not in PARTS:
                 hint = near(name, PARTS)
                 raise ConfigurationError(f"without: there is no part '{name}': {hint}")
-        self.config = config = without_parts_off(config)
+        off = {part.setting: False for part in PARTS.values() if not part.is_on(config)}
+        self.config = config = config.model_copy(update=off)
         """The settings, but for the parts that this mind does not have."""
         self._logger = logger
         self._connect = connect or partial(LLMClient, config, logger=logger)
         self._clients = {client.base_url: client}
         made: dict[str, Manager] = {}
         for part in PARTS.values():
-            if part.make and part.is_on(config):
-                made[part.name] = part.make(config, uid, made)
+            if part.is_on(config) and (manager := part.make(part.name, config, uid, made)):
+                made[part.name] = manager
         self.managers = list(made.values())
         self.transcript = Transcript(config)
         """What the player's prompts tell of its turns."""
@@ -77,9 +73,8 @@ class Mind:
 
     def look_back(self, *, ending: bool) -> Reflection | None:
         """Ask the model what the latest turns teach, when that is due; nothing is learned yet."""
-        if not self._reflects or not self._reflection.due(ending=ending):
-            return None
-        return self._reflection.reflect(ending=ending)
+        is_due = self._reflects and self._reflection.due(ending=ending)
+        return self._reflection.reflect(ending=ending) if is_due else None
 
     def _client_for(self, name: str) -> LLMClient:
         """Return the agent's client, or a separate one where the role has another endpoint."""

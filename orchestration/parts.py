@@ -16,12 +16,52 @@ if TYPE_CHECKING:
     from session.record.schema import EpisodeStart
 
 
+def _make(
+    part: str, config: GameConfiguration, uid: str, made: Mapping[str, Manager]
+) -> Manager | None:
+    match part:
+        case "map":
+            from managers.map_manager import MapManager
+
+            return MapManager(config)
+        case "action_check":
+            from managers.attempt_manager import AttemptManager
+
+            return AttemptManager(config)
+        case "memories":
+            from managers.map_manager import MapManager
+            from managers.memory_manager import MemoryManager
+
+            game_map = made.get("map")
+            distance = game_map.world.distance if isinstance(game_map, MapManager) else None
+            return MemoryManager(config, uid, distance)
+        case "objectives":
+            from managers.objective_manager import ObjectiveManager
+
+            return ObjectiveManager(config, uid)
+        case "knowledge":
+            from managers.knowledge_manager import KnowledgeManager
+
+            return KnowledgeManager(config, uid)
+        case "ledger":
+            from managers.story.ledger import Ledger
+
+            return Ledger()
+        case "condition":
+            from managers.story.condition import Condition
+
+            return Condition()
+        case _:
+            return None
+
+
 class Part(NamedTuple):
     """Something that ``--without`` leaves out, in ``main.py`` and ``scripts/evaluate.py`` alike."""
 
     name: str
-    make: Callable[[GameConfiguration, str, Mapping[str, Manager]], Manager] | None = None
-    """Makes its manager from the configuration, the episode's uid and the managers before it."""
+    make: Callable[[str, GameConfiguration, str, Mapping[str, Manager]], Manager | None] = _make
+    """Makes its manager, if it has one, from its name, the configuration, the episode's uid and the
+    managers before it."""
     needs: ObservationLevel = ObservationLevel.TEXT
     """The first level at which it has something to work with."""
 
@@ -37,61 +77,16 @@ class Part(NamedTuple):
         return bool(getattr(config, self.setting, True))
 
 
-def _map(config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
-    from managers.map_manager import MapManager
-
-    return MapManager(config)
-
-
-def _attempts(config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
-    from managers.attempt_manager import AttemptManager
-
-    return AttemptManager(config)
-
-
-def _memories(config: GameConfiguration, uid: str, made: Mapping[str, Manager]) -> Manager:
-    from managers.map_manager import MapManager
-    from managers.memory_manager import MemoryManager
-
-    game_map = made.get("map")
-    distance = game_map.world.distance if isinstance(game_map, MapManager) else None
-    return MemoryManager(config, uid, distance)
-
-
-def _objectives(config: GameConfiguration, uid: str, _made: Mapping[str, Manager]) -> Manager:
-    from managers.objective_manager import ObjectiveManager
-
-    return ObjectiveManager(config, uid)
-
-
-def _knowledge(config: GameConfiguration, uid: str, _made: Mapping[str, Manager]) -> Manager:
-    from managers.knowledge_manager import KnowledgeManager
-
-    return KnowledgeManager(config, uid)
-
-
-def _ledger(_config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
-    from managers.story.ledger import Ledger
-
-    return Ledger()
-
-
-def _condition(_config: GameConfiguration, _uid: str, _made: Mapping[str, Manager]) -> Manager:
-    from managers.story.condition import Condition
-
-    return Condition()
-
-
 PARTS = {
     part.name: part
     for part in (
-        Part("map", _map, needs=ObservationLevel.STATUS),
-        Part("action_check", _attempts, needs=ObservationLevel.FACTS),
-        Part("memories", _memories, needs=ObservationLevel.STATUS),
-        Part("objectives", _objectives),
-        Part("knowledge", _knowledge),
-        Part("ledger", _ledger, needs=ObservationLevel.STATUS),
-        Part("condition", _condition),
+        Part("map", needs=ObservationLevel.STATUS),
+        Part("action_check", needs=ObservationLevel.FACTS),
+        Part("memories", needs=ObservationLevel.STATUS),
+        Part("objectives"),
+        Part("knowledge"),
+        Part("ledger", needs=ObservationLevel.STATUS),
+        Part("condition"),
         Part("reflection"),
     )
 }
@@ -106,24 +101,16 @@ def config_for_player(config: GameConfiguration, start: EpisodeStart | None) -> 
     """
     from session.playing import GUEST, PlayingSettings  # pydantic, which --help need not wait for
 
-    if start is not None and start.player == GUEST != config.player_name:
-        config = config.model_copy(update={"observation_level": start.level})  # who is not here
-    elif start is not None:
-        named = {name: it for name, it in start.settings.items() if name.startswith("player_")}
-        decided = PlayingSettings(**{**named, "player_name": start.player})
-        config = config.model_copy(
-            update={name: getattr(decided, name) for name in decided.model_fields_set}
-        )
-        config = config.model_copy(update={"observation_level": start.level})
-    if start is not None and start.trunk:  # most of what it knows is stored with the trunk
-        config = config.model_copy(update={"storage_enabled": False})
+    if start is not None:
+        update: dict[str, object] = {"observation_level": start.level}
+        if start.player != GUEST or config.player_name == GUEST:  # else that guest is not here
+            named = {name: it for name, it in start.settings.items() if name.startswith("player_")}
+            decided = PlayingSettings(**{**named, "player_name": start.player})
+            update |= {name: getattr(decided, name) for name in decided.model_fields_set}
+        if start.trunk:  # most of what it knows is stored with the trunk
+            update["storage_enabled"] = False
+        config = config.model_copy(update=update)
     if config.player_name == "model":
         return config
     off = ("critic_enabled", "mcp_enabled", "storage_enabled", "storage_carry_over")
     return config.model_copy(update={"without": tuple(PARTS), **dict.fromkeys(off, False)})
-
-
-def without_parts_off(config: GameConfiguration) -> GameConfiguration:
-    """Return the configuration with every part switched off that the player does not have."""
-    off = {part.setting: False for part in PARTS.values() if not part.is_on(config)}
-    return config.model_copy(update=off)

@@ -141,7 +141,6 @@ class _RecordedModel:
         retry_empty: object = None,
         **asked: Any,  # noqa: ANN401  what the engine's client takes
     ) -> LLMResponse:
-        """The recorded reply to the same request."""
         fields = {name: asked.pop(name) for name in _FIELDS}
         call = self._recording.answer(LLMRequest(messages=messages, **fields, options=asked))
         if call.reply is None:
@@ -282,7 +281,13 @@ class RecordedTools(GameTools):
             if is_it and made["id"] not in self._given:
                 self._given.add(made["id"])
                 tools_lost = request["messages"][-1]["role"] == "user"
-                return _outcome(answers[made["id"]], tools_lost=tools_lost)
+                answer = answers[made["id"]]
+                content = answer["content"]
+                told = json.loads(content if isinstance(content, str) else content[0]["text"])
+                error = told.get("error")
+                in_words = _kind_in_words(error, tools_lost)
+                result = ToolCallResult(told.get("content"), error is not None, error)
+                return Outcome(Kind(answer.get("kind", in_words)), result)
         return Outcome.without_result(Kind.TOOL_ERROR, "This call is not in the record.")
 
     def retold(self, answers: list[Message]) -> list[Message]:
@@ -299,15 +304,6 @@ def _latest_calls(request: Mapping[str, Any]) -> tuple[list[Message], dict[str, 
         return [], {}
     answers = {it["tool_call_id"]: it for it in messages[last:] if it["role"] == "tool"}
     return messages[last]["tool_calls"], answers
-
-
-def _outcome(answer: Message, *, tools_lost: bool) -> Outcome:
-    """What became of a call, from the message that told the model."""
-    content = answer["content"]
-    told = json.loads(content if isinstance(content, str) else content[0]["text"])
-    error = told.get("error")
-    kind = Kind(answer["kind"]) if "kind" in answer else _kind_in_words(error, tools_lost)
-    return Outcome(kind, ToolCallResult(told.get("content"), error is not None, error))
 
 
 def _kind_in_words(error: str | None, tools_lost: bool) -> Kind:

@@ -91,11 +91,8 @@ def replay(folder: Path, story: str = "") -> Replayed:
             f"{folder.name} cannot be replayed: its log lacks requests to models. It was played, "
             "at least in part, by a version that did not record them."
         )
-    found = Replayed(
-        sum(isinstance(step, TurnRecord) for run in runs for step in run.steps),
-        sum(len(run.calls) for run in runs),
-    )
     turns = [step for run in runs for step in run.steps if isinstance(step, TurnRecord)]
+    found = Replayed(len(turns), sum(len(run.calls) for run in runs))
     with tempfile.TemporaryDirectory(prefix="zorkgpt-replay-") as workdir:
         for run in runs:
             try:
@@ -241,12 +238,7 @@ class _Comparison(logging.Handler):
         self._start = start
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Compare a step.
-
-        Raises:
-            DivergenceError: It is another one.
-            RecordEndsError: There is none.
-        """
+        """Compare a step, which may be another than the recorded one, or one too many."""
         entry = entry_of(record)
         if entry is None:
             return

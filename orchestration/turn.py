@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import logging
 import re
 import time
 from dataclasses import dataclass, field, replace
@@ -28,11 +27,9 @@ from session.game_state import (
     RefusedCommand,
     ThingSeen,
     TurnRecord,
-    shown,
 )
 from session.perception.printed import says
 from session.playing import PlayingSettings
-from session.record.schema import write
 
 if TYPE_CHECKING:
     from game_interface import Facts, Game, Thing
@@ -69,8 +66,18 @@ class TurnPlayer:
         decision = self._decision(facts)
         if self.rules.rules_restore and (wanted := _RESTORE.fullmatch(decision.proposed.strip())):
             turn, count = int(wanted[1] or 1), len(self.moments)
-            if 1 <= turn <= count and self.moments[turn - 1][1]:
-                return self._taken_back(state, decision, turn, started)
+            text, snapshot = self.moments[turn - 1] if 1 <= turn <= count else ("", "")
+            if snapshot:
+                self.game.restore(base64.b64decode(snapshot))
+                return self._recorded(
+                    state,
+                    decision,
+                    started,
+                    command=decision.proposed.strip(),
+                    response=f"(The game is as it was before turn {turn}.)\n\n{text}",
+                    ended=state.observation,
+                    restored=turn,
+                )
             why = f"the game cannot go back to before turn {turn}; turns so far: {count}."
             decision = replace(decision, failure=why)
         failure, of_the_game = decision.failure, False
@@ -167,22 +174,6 @@ class TurnPlayer:
             over=over,
         )
 
-    def _taken_back(
-        self, state: GameState, decision: Decision, turn: int, started: float
-    ) -> TurnRecord:
-        """Record a turn in which the game returns to what it was before that ``turn``."""
-        text, snapshot = self.moments[turn - 1]
-        self.game.restore(base64.b64decode(snapshot))
-        return self._recorded(
-            state,
-            decision,
-            started,
-            command=decision.proposed.strip(),
-            response=f"(The game is as it was before turn {turn}.)\n\n{text}",
-            ended=state.observation,
-            restored=turn,
-        )
-
     def _recorded(
         self,
         state: GameState,
@@ -206,15 +197,6 @@ class TurnPlayer:
             snapshot=snapshot_of(self.game),
             **outcome,
         )
-
-
-def log_turn(logger: logging.Logger, step: TurnRecord | FailedTurn) -> None:
-    """Write what became of a turn."""
-    if isinstance(step, FailedTurn):
-        write(logger, f"Not played: {step.failure}", step, logging.WARNING)
-        return
-    after, answer = step.after, one_line(step.response, 80)
-    write(logger, f"{after.room_name}, score {shown(after.score)}: {answer}", step)
 
 
 def observation_of(facts: Facts) -> Observation:

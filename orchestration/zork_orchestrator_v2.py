@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from llm_client import LLMClient
 from managers.context_manager import ContextManager
-from mcp_ghost.text import address, counted
+from mcp_ghost.errors import MCPError
+from mcp_ghost.text import address, counted, one_line
+from notes.notebook import forget_after
 from orchestration.boundary import Boundary
 from orchestration.endings import TO_LOOK_BACK_AT, Endings
 from orchestration.knowledge_sync import KnowledgeSync
 from orchestration.mind import Mind
 from orchestration.parts import config_for_player
-from orchestration.tool_environment import environment_of, new_mcp_manager, take_back_notes
-from orchestration.turn import TurnPlayer, log_turn, observation_of, return_to, snapshot_of
+from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_of
 from players import player_without_model
 from players.chat import ChatPlayer
 from players.model import ModelPlayer
@@ -39,7 +42,7 @@ from session.levels import ObservationLevel
 from session.loop import EpisodeLoop
 from session.playing import LIMITED_BY_LEVEL
 from session.record.event_log import EVENTS_FILE
-from session.record.folder import episode_folder, open_logs
+from session.record.folder import NOTES_FILE, episode_folder, open_logs
 from session.record.resume import SavedEpisode, story_of
 from session.record.schema import (
     EpisodeEnd,
@@ -109,7 +112,7 @@ class ZorkOrchestratorV2:
             self.config = self.config.model_copy(update=changes)
         self.folder = episode_folder(self.config, episode_id, resume=resume)
         saved = SavedEpisode(self.folder) if resume else None
-        self._saved = saved if saved and saved.began else None
+        self._saved = saved if saved and saved.fold.start else None
         self._wanted_level = self.config.observation_level
         self.config = config_for_player(self.config, self._saved.start if self._saved else None)
         self.uid = self._saved.start.uid if self._saved else new_uid()
@@ -195,11 +198,20 @@ class ZorkOrchestratorV2:
         if state.game_over:  # resumed where its limits allow no more
             return False
         turn = state.turn_count + 1
-        self._listen(turn)
+        with event_context(episode_id=state.episode_id, turn=turn):
+            for text in self._before_turn(turn, self.logger):  # which may hold the game
+                hint = Hint(turn=turn, text=text)
+                write(self.logger, f"Hint: {text}", hint)  # before anybody hears it
+                self._take_in(hint)
         with event_context(episode_id=state.episode_id, turn=turn), self.tracing.turn(turn) as span:
             log_event(self.logger, logging.DEBUG, "Turn begins", "turn_start")
             step = turns.play(state)
-            log_turn(self.logger, step)  # first: a turn that cannot be recorded was not played
+            # First: a turn that cannot be recorded was not played.
+            if isinstance(step, FailedTurn):
+                write(self.logger, f"Not played: {step.failure}", step, logging.WARNING)
+            else:
+                score, answer = shown(step.after.score), one_line(step.response, 80)
+                write(self.logger, f"{step.after.room_name}, score {score}: {answer}", step)
             self._take_in(step)
             answered_first = step.usage.calls > 0 and not self._has_answered
             if answered_first and (warning := self._endings.unenforceable_budget):
@@ -216,14 +228,6 @@ class ZorkOrchestratorV2:
                 state.end_reason = self._endings.after(step)
                 self._look_back(ending=state.end_reason in TO_LOOK_BACK_AT)
         return state.end_reason is None
-
-    def _listen(self, turn: int) -> None:
-        """Let the person watching hold the game, and keep what they say before anybody hears it."""
-        with event_context(episode_id=self.game_state.episode_id, turn=turn):
-            for text in self._before_turn(turn, self.logger):
-                hint = Hint(turn=turn, text=text)
-                write(self.logger, f"Hint: {text}", hint)
-                self._take_in(hint)
 
     def _look_back(self, *, ending: bool) -> None:
         """Reflect when it is due; it reaches the log before anybody learns it."""
@@ -267,14 +271,39 @@ class ZorkOrchestratorV2:
     def _create_mcp_manager(self) -> MCPManager | None:
         if not self.config.mcp_enabled:
             return None
-        return new_mcp_manager(self.config, self.logger, self.tracing.client, self._told_to_servers)
+        from managers.mcp_manager import MCPManager
+
+        logger = self.logger
+        try:
+            manager = MCPManager(
+                config=self.config,
+                logger=logger,
+                langfuse_client=self.tracing.client,
+                environment=self._told_to_servers,
+            )
+        except Exception as error:  # whatever stops it is the MCP error that callers expect
+            problem = f"Failed to initialize MCP Manager: {error}"
+            log_event(logger, logging.ERROR, problem, "mcp_init_error", error=str(error))
+            if isinstance(error, MCPError):
+                raise
+            raise MCPError(f"MCP initialization failed: {error}") from error
+        done, name = "MCP Manager initialized", ", ".join(manager.server_names)
+        log_event(logger, logging.INFO, done, "mcp_manager_init", server=name)
+        return manager
 
     def _start(self) -> TurnPlayer:
         """Begin the game, or return it to where the episode stopped."""
         saved, state = self._saved, self.game_state
         try:
             self.game = game = self._open_game(saved)
-            self._told_to_servers |= environment_of(self.config, self.folder, game.story)
+            self._told_to_servers["NOTES_FILE"] = str(self.folder.absolute() / NOTES_FILE)
+            if self.config.storage_enabled and self.config.storage_carry_over:
+                # As other knowledge, notes are passed on within one level of observation only.
+                story, level = game.story, self.config.observation_level
+                name = re.sub(r"[^\w.-]+", "-", story.name).strip(".-")[:100] or "story"
+                notes = Path("notes", f"{name}-{story.sha256[:8]}-{level}.jsonl")
+                file = Path(self.config.workdir).absolute() / notes
+                self._told_to_servers["NOTES_STORY_FILE"] = str(file)
             opening = game.start()
         except BaseException:
             if not saved:  # the events of an episode that has no beginning are of use to nobody
@@ -374,7 +403,12 @@ class ZorkOrchestratorV2:
                 state.reset_stall_counters()
         state.failed_turns = 0  # whoever resumes it wants to try again
         return_to(saved, game)
-        take_back_notes(self.folder, state.turn_count, self.logger)
+        turn = state.turn_count
+        try:
+            forget_after(str(self.folder / NOTES_FILE), turn)  # later turns are played anew
+        except OSError as error:
+            message = f"Notes from turns after {turn} could not be undone: {error.strerror}"
+            log_event(self.logger, logging.WARNING, message, "notes_failed", error=str(error))
         latest = state.history[-1] if state.history else None
         endings = self._endings
         state.end_reason = endings.after(latest) if latest else endings.limit_reached()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
+from llm_client import PLAYER, LLMClient
 from managers.context_manager import hints_of, keys_of
 from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import Message, Usage
@@ -16,13 +17,11 @@ from zork_agent import RECORDED_CHARACTERS, is_incurable
 
 if TYPE_CHECKING:
     from game_interface import Facts
-    from llm_client import LLMClient
     from session.game_configuration import GameConfiguration
     from session.game_state import GameState, Observation, TurnRecord
     from session.knowledge import CarriedOver
 
 _LEFT_OUT = "(What came before is left out.)"
-_ROLE = "Agent"
 _MAY_RESTORE = (
     "Before what the game prints stands the number of the turn to come. Answer `restore N` to take "
     "the game back to what it was before turn N, or `restart` to start over; either costs a turn."
@@ -62,9 +61,15 @@ class ChatPlayer(Player):
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
         """Return the model's answer, as it is."""
+        most = 2 * (self._turns_shown or len(self._said)) + 1
+        *earlier, last = self._said[-most:]
+        told = "\n\n".join([last["content"], *keys_of(state), *hints_of(state)])
+        messages: list[Message] = [*earlier, {**last, "content": told}]
+        if len(messages) < len(self._said):
+            messages[0] = {"role": "user", "content": f"{_LEFT_OUT}\n\n{messages[0]['content']}"}
         try:
             reply = self._client.chat_completions_create(
-                model=self.model, messages=self._messages(state), name=_ROLE, **self._sampling
+                model=self.model, messages=[self._head, *messages], name=PLAYER, **self._sampling
             )
         except LLMError as error:
             return Decision(
@@ -84,12 +89,3 @@ class ChatPlayer(Player):
             return Decision(
                 said, "", proposed=said, failure=failure, unplayable=bool(said), usage=usage
             )
-
-    def _messages(self, state: GameState) -> list[Message]:
-        most = 2 * (self._turns_shown or len(self._said)) + 1
-        *earlier, last = self._said[-most:]
-        told = "\n\n".join([last["content"], *keys_of(state), *hints_of(state)])
-        latest: list[Message] = [*earlier, {**last, "content": told}]
-        if len(latest) < len(self._said):
-            latest[0] = {"role": "user", "content": f"{_LEFT_OUT}\n\n{latest[0]['content']}"}
-        return [self._head, *latest]

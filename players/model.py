@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from game_interface.command_guard import KEY_NAMES
@@ -77,46 +77,34 @@ class ModelPlayer(Player):
         if self._candidates:
             menu = [*KEY_NAMES] if waits_for_key else self._candidates.menu(facts)
         prompt = self._context.build(state, menu)
-        judge = _Judge(self._check, facts, prompt.lately, self._refuses)
+        judged, advice = Usage(), dict[str, str]()
+
+        async def objection(command: str) -> str | None:
+            nonlocal judged
+            verdict = await self._check.check(command, facts, prompt.lately)
+            judged += verdict.usage
+            if verdict.kind == "refuse" and self._refuses:
+                return verdict.reason
+            if verdict.kind != "accept":
+                advice[command] = verdict.reason  # which the model is told later
+            return None
+
         agent.turn, agent.last_decision = state.turn_count, None
         answer = agent.get_action_with_reasoning(
             game_state_text=prompt.text,
             relevant_memories=None,
             story=prompt.story,
             candidates=menu,
-            objection=None if waits_for_key else judge.objection,
+            objection=None if waits_for_key else objection,
             waits_for=facts.waits_for,
         )
         decision: Decision | None = agent.last_decision
         decision = decision or Decision(str(answer["action"]), str(answer["reasoning"]))
         return replace(
             decision,
-            usage=decision.usage + judge.usage,
-            advice=decision.advice or judge.advice.get(decision.action),
+            usage=decision.usage + judged,
+            advice=decision.advice or advice.get(decision.action),
         )
-
-
-@dataclass
-class _Judge:
-    """The objections to the proposals of one turn."""
-
-    check: Check
-    facts: Facts
-    situation: str
-    refuses: bool
-    """Otherwise the model is only told, later, what ``check`` objected to."""
-    usage: Usage = field(default_factory=Usage)
-    advice: dict[str, str] = field(default_factory=dict)
-
-    async def objection(self, command: str) -> str | None:
-        """Say why the game must not be given ``command``; None when it may."""
-        verdict = await self.check.check(command, self.facts, self.situation)
-        self.usage += verdict.usage
-        if verdict.kind == "refuse" and self.refuses:
-            return verdict.reason
-        if verdict.kind != "accept":
-            self.advice[command] = verdict.reason
-        return None
 
 
 class CandidateCommands:

@@ -34,7 +34,15 @@ class WalkthroughPlayer(Player):
                 "The player 'walkthrough' needs its commands: give evaluate.py --walkthrough FILE, "
                 "a text file with one on each line, or set [tool.zorkgpt.player] commands."
             )
-        self._commands = [_checked(number, line) for number, line in enumerate(commands, 1)]
+        self._commands = []
+        for number, line in enumerate(commands, 1):
+            try:
+                is_key = line in KEY_NAMES or len(line) == 1  # for where one is asked for
+                self._commands.append(line if is_key else validate_command(line))
+            except InvalidCommandError as error:
+                raise ConfigurationError(
+                    f"Command {number} of the walkthrough, '{line}': {error}"
+                ) from error
 
     def decide(self, state: GameState, facts: Facts) -> Decision:
         """Return the command of this turn."""
@@ -61,15 +69,3 @@ def read_walkthrough(path: Path) -> tuple[str, ...]:
             f"The walkthrough {path} holds no command: write one on each line."
         )
     return commands
-
-
-def _checked(number: int, line: str) -> str:
-    """Return a command; or a key, for where one is asked for, which is seen only then."""
-    if line in KEY_NAMES or len(line) == 1:
-        return line
-    try:
-        return validate_command(line)
-    except InvalidCommandError as error:
-        raise ConfigurationError(
-            f"Command {number} of the walkthrough, '{line}': {error}"
-        ) from error

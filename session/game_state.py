@@ -213,12 +213,6 @@ class Decision:
     iterations: int = 0
     usage: Usage = field(default_factory=Usage)
 
-    @property
-    def summary(self) -> dict[str, object]:
-        """What a trace contains."""
-        used = {"iterations_used": self.iterations, "tools_called": len(self.tools)}
-        return {**used, "final_action": self.action}
-
     def kept_in(self, later: Self) -> Self:
         """``later``, where what was said here of objectives, target and plan still holds."""
         kept = {name: getattr(self, name) for name in self._NOTES if getattr(later, name) is None}
@@ -280,11 +274,6 @@ class TurnRecord(Value):
     def place_id(self) -> int | None:
         """The id of the room where the command was given."""
         return self.place.id if self.place else None
-
-    @property
-    def place_name(self) -> str:
-        """Its name, for display."""
-        return place_name(self.place)
 
 
 class FailedTurn(Value):

@@ -137,13 +137,11 @@ class _Connection(H11Protocol):
         self._reading = self.loop.call_later(READ_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Write on."""
         super().resume_writing()
         if self._reading:
             self._reading.cancel()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget what was waited for."""
         super().connection_lost(exc)
         for timer in filter(None, (self._request, self._reading)):
             timer.cancel()

@@ -175,7 +175,6 @@ class _Loop(asyncio.SelectorEventLoop):
         func: Callable[..., _T],
         *args: Any,  # noqa: ANN401
     ) -> asyncio.Future[_T]:
-        """Call ``func`` in its own thread."""
         return asyncio.wrap_future(in_daemon_thread(partial(func, *args)), loop=self)
 
 
@@ -197,7 +196,6 @@ if sys.version_info < (3, 12):
             callback: Callable[..., object],
             *args: Any,  # noqa: ANN401
         ) -> None:
-            """Call ``callback`` with the exit code."""
             loop, descriptor = asyncio.get_running_loop(), os.pidfd_open(pid)
 
             def ended() -> None:

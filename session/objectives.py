@@ -29,8 +29,8 @@ class Objectives:
 
     def __init__(self, uid: str, stale_turns: int) -> None:
         """``uid`` is the episode's; after so many turns without progress one is given up."""
-        self.achieved: list[str] = []
-        """Ids of those that were completed, in that order."""
+        self.achieved: list[Objective] = []
+        """Those that were completed, in that order."""
         self.seen = Seen()
         self._uid = uid
         self._stale_turns = stale_turns
@@ -47,10 +47,6 @@ class Objectives:
     def open(self) -> tuple[Objective, ...]:
         """Return what is still to be achieved."""
         return tuple(self._objectives[each] for each in self._open)
-
-    def get(self, objective_id: str) -> Objective:
-        """Return the one with that id."""
-        return self._objectives[objective_id]
 
     def begin(self, observation: Observation) -> None:
         """Learn the game's first facts."""
@@ -148,7 +144,7 @@ class Objectives:
         update = {"status": status, "reason": reason, "closed": turn}
         self._objectives[given] = self._objectives[given].model_copy(update=update)
         if status == "completed":
-            self.achieved.append(given)
+            self.achieved.append(self._objectives[given])
 
 
 class Seen:

@@ -138,7 +138,7 @@ class _Episode(EpisodeFigures):
                 **vars(record.usage),
                 "model_calls": record.usage.calls,
                 "room_id": record.place_id,
-                "room": record.place_name if record.place else None,
+                "room": record.place.name if record.place else None,
                 "hint": "\n".join(self._hints[record.turn]) or None,
                 "score": record.outcome.score,
                 "moves": record.outcome.moves,

@@ -47,14 +47,17 @@ class Perception:
 
     def apply(self, record: TurnRecord) -> TurnRecord:
         """Return what may be told of a finished turn."""
-        self._note_way(record)
+        direction = direction_of(record.command)
+        if record.place and direction and not (record.died or record.over or record.ended):
+            end = record.after.room
+            moved = end and end.id != record.place.id
+            self._room(record.place.id).tried[direction] = end if moved else None
         if record.ended:
             self.carried.clear()  # the game begins anew
         self._read(record.response, record.command, record.after)
-        if self.level.tells_facts:
-            died = record.died
-        else:
-            died = record.died and bool(_DEATH.search(record.response))
+        died = record.died
+        if not self.level.tells_facts:
+            died = died and bool(_DEATH.search(record.response))
         return record.model_copy(
             update={
                 "place": self._place(record.place),
@@ -73,13 +76,6 @@ class Perception:
         room = self.rooms.get(room_id or 0, RoomSeen())
         known = sorted(room.directions.union(room.tried), key=in_order)
         return tuple(self._way(direction, room.tried) for direction in known)
-
-    def _note_way(self, record: TurnRecord) -> None:
-        direction = direction_of(record.command)
-        if record.place and direction and not (record.died or record.over or record.ended):
-            end = record.after.room
-            moved = end and end.id != record.place.id
-            self._room(record.place.id).tried[direction] = end if moved else None
 
     def _read(self, text: str, command: str, seen: Observation) -> None:
         """Learn what the game has said, and of which of the things that are in view."""

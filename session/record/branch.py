@@ -39,11 +39,7 @@ def branch_name(trunk: str, turn: int) -> str:
 
 
 def shared_lines(trunk: Path, turn: int, name: str) -> Iterator[bytes]:
-    """Yield what the log of the branch ``name`` begins with.
-
-    Raises:
-        ConfigurationError, EpisodeDamagedError: As from ``branch_off``.
-    """
+    """Yield what the log of the branch ``name`` begins with; raises what ``branch_off`` does."""
     reached = -1
     with os.fdopen(open_regular(trunk / EVENTS_FILE), "rb") as file:
         for number, line in enumerate(file, 1):

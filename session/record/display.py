@@ -1,10 +1,10 @@
 """An episode for reading, drawn event by event: on a terminal, in its text log, by the viewer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from mcp_ghost.cli.screen import Screen
-from mcp_ghost.text import dollars, duration, gained, one_line, tokens
+from mcp_ghost.text import duration, gained, one_line
 from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
 from session.record.schema import (
@@ -15,7 +15,7 @@ from session.record.schema import (
     KnowledgeLoaded,
     LoggedEvent,
 )
-from session.record.summary import StorySoFar, show_header, show_summary
+from session.record.summary import StorySoFar, show_header, show_summary, used
 
 Fields: TypeAlias = Mapping[str, Any]
 _THINKING, _ARGUMENTS = 300, 120
@@ -45,15 +45,6 @@ class EpisodeDisplay:
         """The arguments of the calls under way."""
         self._failed_after: float | None = None
         """Milliseconds of a call whose error is still to come."""
-        self._draw: dict[str, Callable[[Fields], None]] = {
-            **dict.fromkeys(["notice", "game_paused"], self.notice),
-            "turn_start": self._turn_start,
-            "mcp_tool_call": self._tool_call,
-            "mcp_tool_result": self._tool_result,
-            "mcp_tool_error": self._tool_error,
-            "mcp_tool_timeout": self._tool_timeout,
-            **dict.fromkeys(_WARNINGS, self._warning),
-        }
 
     def show(self, entry: Entry) -> None:
         """Draw one event, which the story so far already includes."""
@@ -83,41 +74,39 @@ class EpisodeDisplay:
                 self._screen.text(one_line(said), "bold magenta", mark="?")
             case EpisodeEnd():
                 show_summary(self._screen, self._so_far)
-            case LoggedEvent(event_type, fields) if event_type in self._draw:
-                self._draw[event_type](fields)
+            case LoggedEvent(event_type, fields):
+                self._logged(event_type, fields)
 
     def notice(self, fields: Fields) -> None:
         """Show what a plain log record says."""
         self._screen.text(fields["message"], "yellow", mark="·")
 
-    def _warning(self, fields: Fields) -> None:
-        self._screen.text(one_line(fields["message"]), "yellow", mark="!")
-
-    def _turn_start(self, _fields: Fields) -> None:
-        so_far = self._so_far
-        place = f" · {so_far.place}" if so_far.place else ""
-        self._screen.heading(f"Turn {so_far.turn}{place}", so_far.score_line)
-
-    def _tool_call(self, fields: Fields) -> None:
-        given = fields.get("arguments") or ""
-        if isinstance(given, dict):
-            given = ", ".join(f"{key}: {it}" for key, it in given.items())
-        self._calls[fields.get("call_id")] = one_line(given, _ARGUMENTS)
-
-    def _tool_result(self, fields: Fields) -> None:
-        if fields.get("is_error"):
-            self._failed_after = fields.get("duration_ms")
-            return
-        self._tool_line(fields, "✓", "green", self._calls.pop(fields.get("call_id"), ""))
-
-    def _tool_error(self, fields: Fields) -> None:
-        self._calls.pop(fields.get("call_id"), None)
-        failed_after, self._failed_after = self._failed_after, None
-        self._tool_line({"duration_ms": failed_after, **fields}, "✗", "red", str(fields["error"]))
-
-    def _tool_timeout(self, fields: Fields) -> None:
-        self._calls.pop(fields.get("call_id"), None)
-        self._tool_line(fields, "✗", "red", "no answer in time")
+    def _logged(self, event_type: str, fields: Fields) -> None:
+        so_far, call = self._so_far, fields.get("call_id")
+        match event_type:
+            case "notice" | "game_paused":
+                self.notice(fields)
+            case "turn_start":
+                place = f" · {so_far.now.room_name}" if so_far.now else ""
+                self._screen.heading(f"Turn {so_far.turn}{place}", so_far.score_line)
+            case "mcp_tool_call":
+                given = fields.get("arguments") or ""
+                if isinstance(given, dict):
+                    given = ", ".join(f"{key}: {it}" for key, it in given.items())
+                self._calls[call] = one_line(given, _ARGUMENTS)
+            case "mcp_tool_result" if fields.get("is_error"):
+                self._failed_after = fields.get("duration_ms")
+            case "mcp_tool_result":
+                self._tool_line(fields, "✓", "green", self._calls.pop(call, ""))
+            case "mcp_tool_error":
+                self._calls.pop(call, None)
+                took, self._failed_after = self._failed_after, None
+                self._tool_line({"duration_ms": took, **fields}, "✗", "red", str(fields["error"]))
+            case "mcp_tool_timeout":
+                self._calls.pop(call, None)
+                self._tool_line(fields, "✗", "red", "no answer in time")
+            case _ if event_type in _WARNINGS:
+                self._screen.text(one_line(fields["message"]), "yellow", mark="!")
 
     def _tool_line(self, fields: Fields, mark: str, style: str, more: str) -> None:
         took = fields.get("duration_ms")
@@ -162,11 +151,4 @@ class EpisodeDisplay:
 
 
 def _cost(record: TurnRecord | FailedTurn) -> str:
-    """Return what the turn used."""
-    usage = record.usage
-    took = []
-    if usage.prompt_tokens:
-        took.append(tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
-    if usage.cost:
-        took.append(dollars(usage.cost))
-    return " · ".join([*took, duration(record.seconds)])
+    return " · ".join([*used(record.usage), duration(record.seconds)])

@@ -78,15 +78,10 @@ class SavedEpisode:
         return damaged(self.folder, self._snapshot_line, why)
 
     @property
-    def began(self) -> bool:
-        """Whether there is anything to continue; a crash may have come first."""
-        return self.fold.start is not None
-
-    @property
     def start(self) -> EpisodeStart:
-        """How it began."""
+        """How it began, unless a crash came first: then there is nothing to continue."""
         if self.fold.start is None:
-            raise ValueError("The episode has not begun: check `began` first.")
+            raise ValueError("The episode has not begun.")
         return self.fold.start
 
     @property

@@ -54,11 +54,6 @@ class StorySoFar(EpisodeFold):
         """How long this run of the program has been playing, or how long the turns took."""
         self._began = time.monotonic() if live else None
 
-    @property
-    def place(self) -> str:
-        """The name of the room."""
-        return self.now.room_name if self.now else ""
-
     def take(self, entry: Entry) -> None:
         """Add what one line says, after what the log has of earlier runs of the program."""
         began, resumed = self._began, isinstance(entry.event, EpisodeResumed)
@@ -141,13 +136,16 @@ def show_total(screen: Screen, episodes: Sequence[StorySoFar]) -> None:
     )
 
 
-def _took(usage: Usage) -> str:
-    took = [counted(usage.calls, "request")]
+def used(usage: Usage) -> Iterator[str]:
+    """Yield tokens and dollars, as far as they are known."""
     if usage.prompt_tokens:
-        took.append(tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens))
+        yield tokens(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
     if usage.cost:
-        took.append(dollars(usage.cost))
-    return ", ".join(took)
+        yield dollars(usage.cost)
+
+
+def _took(usage: Usage) -> str:
+    return ", ".join([counted(usage.calls, "request"), *used(usage)])
 
 
 class NextStep(NamedTuple):

@@ -50,7 +50,21 @@ class EpisodeLog(logging.FileHandler):
 
     def format(self, record: logging.LogRecord) -> str:
         """Draw the record for reading, without any key, harmless to the terminal that shows it."""
-        return self._redactor(self._drawn(record) or harmless(_line(record)))
+        fields, drawn = event_fields(record), ""
+        begins_turn = fields.get("event_type") == "turn_start"
+        if entry := entry_of(record):
+            self._so_far.take(entry)
+            if begins_turn or not isinstance(entry.event, LoggedEvent | FailedTurn):
+                self._text.seek(0)
+                self._text.truncate()
+                self._display.show(entry)
+                drawn = "\n" * begins_turn + self._text.getvalue().rstrip("\n")
+        if not drawn:
+            iteration = f" Iteration {fields['iteration']}" if fields.get("iteration") else ""
+            place = f"Turn {fields['turn']}{iteration}: " if fields.get("turn") else ""
+            message = record.getMessage().replace("\n", "\n    ")
+            drawn = harmless(f"[{record.levelname}] {place}{message}")
+        return self._redactor(drawn)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
         """Return a full disk costs only lines for reading; the event log is what complains."""
@@ -61,32 +75,3 @@ class EpisodeLog(logging.FileHandler):
         """Close the file; what did not fit on the disk is left out."""
         with suppress(OSError):
             super().close()
-
-    def _drawn(self, record: logging.LogRecord) -> str:
-        """Return what is not a line: the steps of the episode."""
-        entry = entry_of(record)
-        if entry is None:
-            return ""
-        self._so_far.take(entry)
-        if isinstance(entry.event, LoggedEvent | FailedTurn) and not _begins_turn(record):
-            return ""
-        self._text.seek(0)
-        self._text.truncate()
-        self._display.show(entry)
-        return "\n" * _begins_turn(record) + self._text.getvalue().rstrip("\n")
-
-
-def _begins_turn(record: logging.LogRecord) -> bool:
-    return event_fields(record).get("event_type") == "turn_start"
-
-
-def _line(record: logging.LogRecord) -> str:
-    fields = event_fields(record)
-    place = ""
-    if fields.get("turn"):
-        place = f"Turn {fields['turn']}"
-        if fields.get("iteration"):
-            place += f" Iteration {fields['iteration']}"
-        place += ": "
-    message = record.getMessage().replace("\n", "\n    ")
-    return f"[{record.levelname}] {place}{message}"
