@@ -11,8 +11,9 @@ if __name__ == "__main__":  # before the imports that take their time
 
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.cli.program import DONE, FAILED, INTERRUPTED, Errors, program
@@ -63,13 +64,19 @@ def _play(flags: Flags, interruption: "Interruption") -> int:
     config, episode = _configuration(flags)
     played: list[StorySoFar] = []
     with _page(flags, config, screen) as cockpit:
+        play = partial(_play_episode, episode, flags, config, screen, played, cockpit)
         try:
-            code = _play_episodes(episode, flags, config, screen, played, cockpit)
+            code = _play_episodes(play, flags, screen)
         finally:
             if len(played) > 1:
                 show_total(screen, played)
         if cockpit:
-            _stay(cockpit, screen, interruption)
+            screen.text("The page stays up until you press Ctrl-C.", "yellow", mark="·")
+            try:
+                cockpit.stay()
+            except KeyboardInterrupt:
+                if interruption.exit_code != INTERRUPTED:
+                    raise
         return code
 
 
@@ -85,31 +92,17 @@ def _page(
     from viewer.web.watch import watching
 
     cockpit = Cockpit(config.secrets)
-
-    def notice(text: str) -> None:
-        screen.text(text, "yellow", mark="!")
-
     with watching(
         config.workdir,
         flags.watch or None,
         flags.open,
         episode="latest",
         cockpit=cockpit,
-        notice=notice,
+        notice=partial(screen.text, style="yellow", mark="!"),
     ) as address:
         if address:
             screen.text(f"Watch at {address}", "yellow", mark="·")
         yield cockpit if address else None
-
-
-def _stay(cockpit: "Cockpit", screen: "Screen", interruption: "Interruption") -> None:
-    """Leave the page up once everything is played; Ctrl-C then is the way to close it."""
-    screen.text("The page stays up until you press Ctrl-C.", "yellow", mark="·")
-    try:
-        cockpit.stay()
-    except KeyboardInterrupt:
-        if interruption.exit_code != INTERRUPTED:
-            raise
 
 
 def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
@@ -117,7 +110,7 @@ def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
     from game_interface import check_story
     from mcp_ghost.env_file import load_env_file
     from players import player_without_model
-    from session.game_configuration import GameConfiguration
+    from session.game_configuration import ConfigurationError, GameConfiguration
     from session.playing import USES_MODEL
     from terminal.resume import find_episode
 
@@ -133,24 +126,20 @@ def _configuration(flags: Flags) -> "tuple[GameConfiguration, str | None]":
         return config, None
     episode = find_episode(wanted, config.workdir)
     config = config.model_copy(update={"workdir": str(episode.parents[1])})
-    return config, _branch(config, episode.name, flags.fork[1]) if flags.fork else episode.name
-
-
-def _branch(config: "GameConfiguration", trunk: str, turn: int) -> str:
-    """The name of a new episode that begins with what ``trunk`` is up to ``turn``."""
-    from session.configuration_file import ConfigurationError
+    if not flags.fork:
+        return config, episode.name
     from session.record.branch import branch_name, branch_off
     from session.record.folder import episode_folder
 
+    _, turn = flags.fork
     if config.max_turns_per_episode <= turn:
         raise ConfigurationError(
             f"No turn would be played: --max-turns counts from the beginning of the game, and the "
             f"branch begins at turn {turn}."
         )
-
-    folder = episode_folder(config, branch_name(trunk, turn), resume=False)
-    branch_off(folder.parent / trunk, turn, folder)
-    return folder.name
+    branch = episode_folder(config, branch_name(episode.name, turn), resume=False)
+    branch_off(branch.parent / episode.name, turn, branch)
+    return config, branch.name
 
 
 def _replay(episode: str, settings: str | None, screen: "Screen") -> int:
@@ -168,14 +157,7 @@ def _replay(episode: str, settings: str | None, screen: "Screen") -> int:
     return DONE
 
 
-def _play_episodes(
-    episode: str | None,
-    flags: Flags,
-    config: "GameConfiguration",
-    screen: "Screen",
-    played: "list[StorySoFar]",
-    cockpit: "Cockpit | None",
-) -> int:
+def _play_episodes(play: Callable[[], str | None], flags: Flags, screen: "Screen") -> int:
     """Play as many as were asked for, or as can be hoped for; returns the exit code."""
     from mcp_ghost.errors import MCPServerStartupError
     from session.game_state import EndReason
@@ -185,7 +167,7 @@ def _play_episodes(
     wanted = itertools.count() if flags.continuous else range(flags.episodes or 1)
     for number in wanted:
         try:
-            reason = _play_episode(episode, flags, config, screen, played, cockpit)
+            reason = play()
         except MCPServerStartupError as error:
             if isinstance(wanted, range) and number == wanted[-1]:
                 raise

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +22,12 @@ def load_prompt(
 ) -> str:
     """Return the system prompt of ``role`` in the ``full`` or ``compact`` profile."""
     path = Path(__file__).with_name(f"{role}_{profile}.md")
-    lines = _lines(path.read_text(encoding="utf-8"), {str(level), prior_knowledge})
+    holding = {str(level), prior_knowledge}
+    lines = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        given = _CONDITIONS.match(line)
+        if given is None or not holding.isdisjoint(given[1].split(", ")):
+            lines.append(line[given.end() :] if given else line)
     return _MORE_THAN_A_BLANK_LINE.sub("\n\n", "\n".join(lines)).strip()
 
 
@@ -37,12 +41,3 @@ def prompt_digests() -> dict[str, str]:
     """Name -> hash of each prompt's file."""
     files = sorted(Path(__file__).parent.glob("*_*.md"))  # as load_prompt names them
     return {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-
-
-def _lines(text: str, conditions: set[str]) -> Iterator[str]:
-    for line in text.split("\n"):
-        given = _CONDITIONS.match(line)
-        if given is None:
-            yield line
-        elif not conditions.isdisjoint(given[1].split(", ")):
-            yield line[given.end() :]
