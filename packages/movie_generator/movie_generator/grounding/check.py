@@ -10,7 +10,6 @@ from movie_generator.speech import sentences
 
 LONGEST_SOURCE = 2_000
 """Characters of a quotation on which a narration rests."""
-_SHOWN = 120
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Fault:
     def __str__(self) -> str:
         where = f"narration {self.narration + 1} of section {self.section + 1}"
         if self.sentence is None:
-            return f"{where}: its source is not on the page: {self.text[:_SHOWN]}"
+            return f"{where}: its source is not on the page: {self.text[:120]}"
         why = Dropped(section="", text="", reasons=[*self.reasons]).why
         return f"{where}: {why} of: {self.text}"
 
@@ -65,8 +64,15 @@ def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Itera
         readings = readings_of(narration, texts)
         for sentence, text in enumerate(texts):
             reasons = evidence.unsupported(text, language)
-            if readings and not reasons:
-                reasons = [f"spoken {it}" for it in _misread(readings[sentence], text, evidence)]
+            spoken = readings[sentence] if readings else text
+            if not reasons and spoken.strip() != text.strip() and language_of(spoken) == "en":
+                # Numbers and dates that are spoken, but neither written nor on the page.
+                unwritten = Evidence(text).unsupported(spoken)
+                reasons = [
+                    f"spoken {it}"
+                    for it in evidence.unsupported(spoken)
+                    if it in unwritten and it.startswith(("number", "date"))
+                ]
             if reasons:
                 yield Fault(number, place, sentence, text.strip(), tuple(reasons))
 
@@ -75,15 +81,6 @@ def readings_of(narration: Narration, texts: list[str]) -> list[str]:
     """The reading sentence by sentence; nothing if the sentences do not correspond."""
     readings = sentences(narration.reading)
     return readings if len(readings) == len(texts) else []
-
-
-def _misread(reading: str, text: str, evidence: Evidence) -> list[str]:
-    """The numbers and dates that are spoken, but neither written nor on the page."""
-    if reading.strip() == text.strip() or language_of(reading) != "en":
-        return []
-    written = Evidence(text).unsupported(reading)
-    spoken = [it for it in evidence.unsupported(reading) if it in written]
-    return [it for it in spoken if it.startswith(("number", "date"))]
 
 
 def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:

@@ -10,10 +10,8 @@ from operator import attrgetter
 
 from babel.dates import get_day_names, get_month_names
 
-from movie_generator.grounding.language import locales
-from movie_generator.grounding.words import patterns
+from movie_generator.grounding.language import locales, patterns
 
-_DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
 _NUMERIC = re.compile(
     r"(?<![\d.])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}))(?![\d])"
 )
@@ -28,11 +26,8 @@ _HOURS = re.compile(
     r"(午前|午後|上午|下午|오전|오후)? ?(\d{1,2})(?:[時时시](?![間间간])|点(?=\d|半))"
     r" ?(?:(\d{1,2})[分분]|([半반]))?"
 )
-_TO = re.compile(r" ?(?:-|to|through|until|bis|au?|à|al?) ?")
 _NEAR = 30
 """Characters before a date in which words that belong to it stand."""
-_SLACK = 10
-"""Minutes that "shortly before" may mean."""
 _AFTER_IN = re.compile(r"\b(in|of|since|until|by|im|en|early|late|mid)[ -]$", re.IGNORECASE)
 _AMBIGUOUS = frozenset("may mar march sun sat mon wed mai sol don mit dom sab".split())
 
@@ -75,10 +70,9 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
 
     On a page, what may be a date is one: "May", "Sat", the days of "Mon-Fri".
     """
-    names, lower, months, weekdays = _names(languages, abbreviated=of_page)
+    names, lower, _, weekdays = _names(languages, abbreviated=of_page)
     taken: set[int] = set()
-    named = _named(text, names, lower, months, ambiguous=of_page)
-    told = [*_numeric(text, languages), *named, *_japanese(text), *_times(text)]
+    told = [*_in_digits(text, languages), *_named(text, languages, of_page=of_page), *_times(text)]
     for moment in told:
         taken.update(range(moment.start, moment.end))
         yield moment
@@ -88,22 +82,19 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
         if (found[0][0].isupper() or found[1] in lower) and found.start() not in taken
     ]
     yield from days
-    if of_page:
-        for first, last in pairwise(days):
-            if _TO.fullmatch(text[first.end : last.start]):
-                weekday = first.weekday or 0
-                while (weekday := (weekday + 1) % 7) != last.weekday:
-                    yield replace(first, weekday=weekday)
-        yield from _in_month(days, text, [it for it in told if it.month])
-        for found in _FORMS["dotted_time"].finditer(text):
-            readings = _minutes(found[1], found[2])
-            yield Moment(found[0], found.start(), found.end(), minutes=readings)
-
-
-def _in_month(days: list[Moment], text: str, months: list[Moment]) -> Iterator[Moment]:
-    """``Thu 18`` in a list that is headed by its month."""
+    if not of_page:
+        return
+    for first, last in pairwise(days):
+        if re.fullmatch(r" ?(?:-|to|through|until|bis|au?|à|al?) ?", text[first.end : last.start]):
+            weekday = first.weekday or 0
+            while (weekday := (weekday + 1) % 7) != last.weekday:
+                yield replace(first, weekday=weekday)
+    for found in _FORMS["dotted_time"].finditer(text):
+        readings = _minutes(found[1], found[2])
+        yield Moment(found[0], found.start(), found.end(), minutes=readings)
+    # A list headed by its month has days such as "Thu 18".
     above: Moment | None = None
-    for it in sorted([*months, *days], key=attrgetter("start")):
+    for it in sorted([*(it for it in told if it.month), *days], key=attrgetter("start")):
         if it.month:
             above = above if above and above.start == it.start else it  # of two readings the first
         elif above and (number := _FORMS["day_of_month"].match(text, it.end)):
@@ -111,14 +102,11 @@ def _in_month(days: list[Moment], text: str, months: list[Moment]) -> Iterator[M
             yield replace(it, end=end, month=above.month, year=above.year, day=day)
 
 
-def _numeric(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
+def _in_digits(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
     for found in _NUMERIC.finditer(text):
         span = (found[0], found.start(), found.end())
-        numbers = [int(it) if it else 0 for it in found.groups()]
-        if found[1]:
-            readings = [(numbers[0], numbers[1], numbers[2])]
-        else:
-            readings = [(numbers[5], numbers[4], numbers[3]), (numbers[5], numbers[3], numbers[4])]
+        one, two, three = (int(it) for it in found.groups() if it)
+        readings = [(one, two, three)] if found[1] else [(three, two, one), (three, one, two)]
         for year, month, day in dict.fromkeys(readings):
             if 1 <= month <= 12 and 1 <= day <= 31:
                 yield Moment(*span, year, month, day)
@@ -126,16 +114,18 @@ def _numeric(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
         if _FORMS["version"].search(text, max(0, found.start() - _NEAR), found.start()):
             continue
         yield Moment(found[0], found.start(), found.end(), None, int(found[2]), int(found[1]))
+    for found in _JAPANESE.finditer(text):
+        if found[0] in ("", "1日"):  # a day, as in 1日に3回
+            continue
+        year = int(found[1]) if found[1] else None
+        if found[2]:
+            year = _ERAS[found[2]] + (1 if found[3] == "元" else int(found[3]))
+        month, day = (int(it) if it else None for it in (found[4], found[5]))
+        yield Moment(found[0], found.start(), found.end(), year, month, day)
 
 
-def _named(
-    text: str,
-    names: dict[str, int],
-    lower: frozenset[str],
-    months: re.Pattern[str],
-    *,
-    ambiguous: bool,
-) -> Iterator[Moment]:
+def _named(text: str, languages: tuple[str, ...], *, of_page: bool) -> Iterator[Moment]:
+    names, lower, months, _ = _names(languages, abbreviated=of_page)
     for found in months.finditer(text):
         word = found["name"]
         day = found["before"] or found["behind"]
@@ -145,7 +135,7 @@ def _named(
             (word[0].islower() and plain not in lower)
             or (
                 plain in _AMBIGUOUS
-                and not (ambiguous and word[0].isupper())
+                and not (of_page and word[0].isupper())
                 and not _AFTER_IN.search(text[: found.start("name")][-_NEAR:])
             )
         ):
@@ -164,28 +154,17 @@ def _named(
             yield replace(whole, start=other.start(1), end=other.end(), day=int(other[1]))
 
 
-def _japanese(text: str) -> Iterator[Moment]:
-    for found in _JAPANESE.finditer(text):
-        if found[0] in ("", "1日"):  # a day, as in 1日に3回
-            continue
-        year = int(found[1]) if found[1] else None
-        if found[2]:
-            year = _ERAS[found[2]] + (1 if found[3] == "元" else int(found[3]))
-        month, day = (int(it) if it else None for it in (found[4], found[5]))
-        yield Moment(found[0], found.start(), found.end(), year, month, day)
-    for found in _HOURS.finditer(text):
-        half = found[1] and ("p" if found[1] in ("午後", "下午", "오후") else "a")
-        readings = _minutes(found[2], found[3] or ("30" if found[4] else "0"), half)
-        yield Moment(found[0], found.start(), found.end(), minutes=readings)
-
-
 def _times(text: str) -> Iterator[Moment]:
     for found in _FORMS["time"].finditer(text):
         hour, minute = found[1] or found[4] or found[6], found[2] or found[5] or found[7]
         readings = _minutes(hour, minute or "0", found[3])
         nearly = _FORMS["nearly"].search(text, max(0, found.start() - _NEAR), found.start())
-        slack = _SLACK if nearly else 0
+        slack = 10 if nearly else 0  # minutes that "shortly before" may mean
         yield Moment(found[0], found.start(), found.end(), minutes=readings, slack=slack)
+    for found in _HOURS.finditer(text):
+        half = found[1] and ("p" if found[1] in ("午後", "下午", "오후") else "a")
+        readings = _minutes(found[2], found[3] or ("30" if found[4] else "0"), half)
+        yield Moment(found[0], found.start(), found.end(), minutes=readings)
 
 
 def _minutes(hour: str, minute: str, half: str | None = None) -> frozenset[int]:
@@ -214,9 +193,7 @@ def _names(
                     names.setdefault(name.casefold().strip("."), number)
                     lower |= {name.casefold()} if width == "wide" else set()
         day_names = [*get_day_names("wide", locale=locale).items()]
-        day_names += [
-            (number, name.replace("-", "s-")) for number, name in day_names
-        ]  # terças-feiras
+        day_names += [(day, name.replace("-", "s-")) for day, name in day_names]  # terças-feiras
         lower |= {name.casefold().replace("曜日", "曜") for _, name in day_names}
         if abbreviated:
             short = get_day_names("abbreviated", locale=locale).items()

@@ -30,9 +30,6 @@ _MARKUP = re.compile(
 )
 _FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".333", "⅔": ".667"}
 _GAP = re.compile(r"\s*(?:\[[^\]]{0,100}\]|\.\.\.)\s*")
-_ENDS = " \t\n.,;:!?\"'"
-_FURTHEST = 400
-"""Characters that a quotation may leave out between two of its parts."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,9 @@ class Folded:
             return None
         lower = self.text.casefold() if len(self.text.casefold()) == len(self.text) else self.text
         first, *others = map(re.escape, parts)
-        # Each part is looked for once (an atomic group), so that the time stays linear.
-        behind = (rf"(?>.{{0,{_FURTHEST}}}?{part})" for part in others)
+        # Each part is looked for once (an atomic group), so that the time stays linear, and not far
+        # from the one before.
+        behind = (rf"(?>.{{0,400}}?{part})" for part in others)
         found = re.search(first + "".join(behind), lower, re.DOTALL)
         return found and (self.places[found.start()], self.places[found.end() - 1] + 1)
 
@@ -86,7 +84,7 @@ def folded(text: str) -> str:
 
 def bare(text: str) -> str:
     """A quotation as it is looked for: in lower case, without the marks at its ends."""
-    return fold(text).text.strip(_ENDS).casefold()
+    return fold(text).text.strip(" \t\n.,;:!?\"'").casefold()
 
 
 def without_accents(word: str) -> str:

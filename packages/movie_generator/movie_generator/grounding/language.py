@@ -1,19 +1,31 @@
-"""Which language a text is in, as far as it matters here: by its script and its small words."""
+"""Languages: which one a text is in, and the words and regular expressions of the check for each.
+
+Which one it is, its script tells and its small words. What the check goes by is kept as data.
+"""
 
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from babel import Locale, UnknownLocaleError, localedata
 from babel.core import get_global
 
-from movie_generator.grounding.words import WORDS
 
+def _data(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("movie_generator.grounding").joinpath(name).read_text("utf-8"))
+
+
+WORDS = _data("words.toml")
+UNITS = _data("units.toml")
 _WORDS: dict[str, frozenset[str]] = {
     code: frozenset(words.split()) for code, words in WORDS["small"].items()
 }
-_ALL = frozenset().union(*_WORDS.values())
+SMALL = frozenset[str]().union(*_WORDS.values())
+"""Words that hold sentences together and name nothing."""
 _WORD = re.compile(r"[^\W\d_]+")
 _OF_SCRIPTS = {
     "": tuple("pl cs sk sv da nb fi et lt lv hu ro tr id".split()),
@@ -24,14 +36,17 @@ _OF_SCRIPTS = {
     "hebrew": ("he",),
     "thai": ("th",),
 }
-_SAMPLE = 20_000
 _JAPANESE = re.compile(r"[\u3040-\u30ff]")
-_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+def patterns(name: str) -> dict[str, re.Pattern[str]]:
+    """Return the regular expressions of one module, by their names."""
+    return {key: re.compile("".join(parts)) for key, parts in WORDS["patterns"][name].items()}
 
 
 def language_of(text: str) -> str:
     """Such as ``en`` or ``ja``; of other scripts the name in Unicode; if unsure, nothing."""
-    sample = text[:_SAMPLE]
+    sample = text[:20_000]
     letters = Counter(_script(character) for character in sample if character.isalpha())
     if not letters:
         return ""
@@ -56,11 +71,6 @@ def languages_in(language: str) -> tuple[str, ...]:
 def locales(languages: tuple[str, ...]) -> list[Locale]:
     """What CLDR knows of ``languages`` and of English, which everybody uses."""
     return [Locale(it) for it in dict.fromkeys((*languages, "en")) if localedata.exists(it)]
-
-
-def is_small(word: str) -> bool:
-    """Whether ``word`` holds a sentence together and names nothing."""
-    return word in _ALL
 
 
 def is_caseless(text: str) -> bool:

@@ -6,28 +6,27 @@ letters know no capitals, a name is what stands before a form of address, or is 
 
 import re
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Self
 
 import hunspell
 from hunspell import Hunspell
 
 from movie_generator.grounding.folding import without_accents
-from movie_generator.grounding.language import is_caseless
+from movie_generator.grounding.language import WORDS, is_caseless, patterns
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import units
-from movie_generator.grounding.words import WORDS, patterns
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _TITLES = frozenset(WORDS["names"]["titles"].split())
 _ABBREVIATED = re.compile(r"\b(?:m|mm|mme|mlle|sra?|srta|dr|mrs?|ms|prof|st)$", re.IGNORECASE)
 """A title whose full stop ends no sentence."""
 _FUNCTION = frozenset(WORDS["names"]["function"].split())
-_PLACE_WORDS = [frozenset(its.split()) for its in WORDS["names"]["places"]]
-_RELATED = {word: its for its in _PLACE_WORDS for word in its}
+_RELATED = {word: its.split() for its in WORDS["names"]["places"] for word in its.split()}
 _SHAPES = frozenset(WORDS["names"]["shapes"].split())
 """What a place is may be said with its name."""
 _NO_GERMAN_NAME = frozenset(WORDS["names"]["no_german"].split())
@@ -39,6 +38,7 @@ _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
 _DEMONYM = re.compile(r"(?:[ao]ise?s?|ien(?:ne)?s?|ens[ei]s?|es[ae]s?|[ae]ñ[oa]s?|an[oa]s?)$")
 """Of a place, in lower case: lyonnaise."""
 _PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
+_INSIDE_NAMES = frozenset("of and for the de la du des für und".split())
 _LONGEST_NAME = 8
 """Words that may have initials."""
 _HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))
@@ -51,23 +51,54 @@ class Words:
 
     text: str
     """Folded."""
-    capitals: dict[str, tuple[int, ...]]
+    capitals: Mapping[str, Sequence[int]]
     """Words with a capital, without accents: where each stands among all words."""
-    lower: frozenset[str]
-    initials: frozenset[str]
+    lower: Set[str]
+    initials: Set[str]
     """Of words in a row that have capitals."""
     language: str
 
-    def has(self, word: str) -> bool:
-        """Whether a name stands there, in whatever form."""
-        return bool(self.places(word))
+    @classmethod
+    def of(cls, text: str, language: str) -> Self:
+        """The words of a folded page."""
+        capitals: dict[str, list[int]] = {}
+        lower: set[str] = set()
+        run: list[str] = []
+        initials: set[str] = set()
+        previous_end = 0
+        for number, found in enumerate(_WORD.finditer(text)):
+            word = found[0]
+            if word[0].isupper() or is_caseless(word):
+                for part in {word, re.sub(r"'s?$", "", word)}:
+                    capitals.setdefault(without_accents(part), []).append(number)
+            else:
+                lower.add(without_accents(word))
+            joined = text[previous_end : found.start()].strip() in ("", "-", "&")
+            if word[0].isupper():
+                run = [*run[:_LONGEST_NAME], word] if joined else [word]
+                letters = "".join(it[0] for it in run)
+                if len(run) <= _LONGEST_NAME:
+                    initials |= {letters[at:].casefold() for at in range(len(letters) - 1)}
+            elif not joined or word not in _INSIDE_NAMES:
+                run = []
+            previous_end = found.end()
+        return cls(text, capitals, lower, initials, language)
 
-    def places(self, word: str) -> tuple[int, ...]:
-        """Where it stands."""
-        for form in forms(word):
+    @cached_property
+    def surnames(self) -> frozenset[str]:
+        """What people's names end with, or begin with where no letters are capitals."""
+        if self.language == "ja":
+            return frozenset(it[0][:2] for it in _FORMS["addressed"].finditer(self.text))
+        runs = _runs(self.text, self.language, self)
+        return frozenset(run[-1].casefold() for run in runs if len(run) > 1)
+
+    def places(self, word: str) -> Sequence[int]:
+        """Where a name stands, in whatever form."""
+        key = without_accents(word)
+        ends = [it for it in ("'s", "'", "s", "es") if len(key.removesuffix(it)) > 2]
+        for form in (key, *map(key.removesuffix, ends), f"{key}s"):
             if form in self.capitals:
                 return self.capitals[form]
-        key = without_accents(word)
         if related := _RELATED.get(key):
             return next((self.capitals[it] for it in related if it in self.capitals), ())
         if self.language not in _WITHOUT_CASES and len(key) > 3:  # Лондон, Лондоне
@@ -92,77 +123,36 @@ def _same_place(one: str, other: str) -> bool:
     return False
 
 
-def words_of(text: str, language: str) -> Words:
-    """The words of a folded page."""
-    capitals: dict[str, list[int]] = {}
-    lower: set[str] = set()
-    run: list[str] = []
-    initials: set[str] = set()
-    previous_end = 0
-    for number, found in enumerate(_WORD.finditer(text)):
-        word = found[0]
-        if word[0].isupper() or is_caseless(word):
-            for part in {word, re.sub(r"'s?$", "", word)}:
-                capitals.setdefault(without_accents(part), []).append(number)
-        else:
-            lower.add(without_accents(word))
-        joined = text[previous_end : found.start()].strip() in ("", "-", "&")
-        if word[0].isupper():
-            run = [*run[:_LONGEST_NAME], word] if joined else [word]
-            letters = "".join(it[0] for it in run)
-            if len(run) <= _LONGEST_NAME:
-                initials |= {letters[at:].casefold() for at in range(len(letters) - 1)}
-        elif not (
-            joined and word in {"of", "and", "for", "the", "de", "la", "du", "des", "für", "und"}
-        ):
-            run = []
-        previous_end = found.end()
-    places = {word: tuple(its) for word, its in capitals.items()}
-    return Words(text, places, frozenset(lower), frozenset(initials), language)
-
-
-def forms(word: str) -> Iterator[str]:
-    """``word`` without what inflection adds, most likely first."""
-    key = without_accents(word)
-    yield key
-    for end in ("'s", "'", "s", "es"):
-        if key.endswith(end) and len(key) > len(end) + 2:
-            yield key[: -len(end)]
-    yield key + "s"
-
-
 def unknown_names(sentence: str, page: Words, language: str) -> Iterator[str]:
     """The names in a folded sentence that the page does not have."""
     if is_caseless(sentence):
         yield from _unknown_addressed(sentence, page)
     if language in ("ja", "zh"):
-        yield from _unknown_latin(sentence, page)
+        text = without_accents(page.text)
+        for name in re.findall(r"(?<![A-Za-z])[A-Z][A-Za-z]{2,}", sentence):
+            if name.casefold() not in text and name.casefold() not in page.initials:
+                yield name
         return
     if language != page.language or not language:
         return  # names are translated: Wien, Vienna
     for run in _runs(sentence, language, page):
-        missing = [
-            word
-            for word in run
-            if not (page.has(word) or (len(run) > 1 and word.casefold() in _SHAPES))
-        ]
+        shapes = _SHAPES if len(run) > 1 else frozenset()
+        missing = [it for it in run if it.casefold() not in shapes and not page.places(it)]
         if language == "de":
             some = 0 < len(missing) < len(run)
             if len(run) < 2 or (some and not _has_other_surname(run, missing, page)):
                 continue  # Harlow Brücke may be how the writer calls the bridge
-        if missing:
-            is_short = len(run) == 1 and run[0].isupper() and run[0].casefold() in page.initials
-            yield from () if is_short else [" ".join(run)]
-        elif torn := _torn(run, page):
-            yield torn
-
-
-def surnames(page: Words) -> frozenset[str]:
-    """What the names of people on a page end with, or begin with where no letters are capitals."""
-    if page.language == "ja":
-        return frozenset(it[0][:2] for it in _FORMS["addressed"].finditer(page.text))
-    runs = _runs(page.text, page.language, page)
-    return frozenset(run[-1].casefold() for run in runs if len(run) > 1)
+        is_short = len(run) == 1 and run[0].isupper() and run[0].casefold() in page.initials
+        if missing and not is_short:
+            yield " ".join(run)
+        for one, other in () if missing else pairwise(run):
+            is_word = page.language == "en" and _is_english(one.casefold())
+            if is_word or {without_accents(one), without_accents(other)} & page.lower:
+                continue
+            near = {place + by for place in page.places(other) for by in range(-3, 4)}
+            if near.isdisjoint(page.places(one)):  # names on the page, but never near each other
+                yield f"{one} {other}"
+                break
 
 
 def named_in(text: str, surnames: Set[str]) -> set[str]:
@@ -188,9 +178,10 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
         word = found[0]
         between = sentence[end : found.start()]
         if between.strip(" -") or not between:
-            starts = starts or bool(
-                re.search(r"[.!?:\"(¡¿]\s*$", between) and not _ABBREVIATED.search(sentence[:end])
+            ends = re.search(r"[.!?:\"(¡¿]\s*$", between) and not _ABBREVIATED.search(
+                sentence[:end]
             )
+            starts = starts or bool(ends)
             yield run
             run = []
         before = "" if run else sentence[:end].rpartition(" ")[2]
@@ -212,22 +203,16 @@ def _is_name(word: str, language: str, page: Words, *, starts: bool, shouted: bo
     plain = re.sub(r"'(?:s|ll|d|ve|re)?$", "", key)
     if not word[0].isupper() or plain in _FUNCTION or plain in _TITLES or len(plain) < 2:
         return False
-    if language == "de" and (plain in _NO_GERMAN_NAME or plain in units(("de",)).words):
+    if language == "de" and (plain in _NO_GERMAN_NAME or plain in units("de").words):
         return False
     if language == "de" and starts:  # Rudolf Virchow, and not: Viele Menschen
         return not shouted and not (_INFLECTED.search(plain) or in_digits(plain, language) != plain)
     if language != "en":
         return not starts and not shouted
-    capitals_only = word.isupper() and len(word) > 2
-    if without_accents(plain) in page.lower and not _is_english(plain):
-        return False  # lottie_k
-    if starts or shouted or capitals_only:
-        if without_accents(plain) in page.lower and not page.has(plain):
-            return False
-        if page.has(plain):
-            return without_accents(plain) not in page.lower
-        return not _is_english(plain)
-    return True
+    proves_nothing = starts or shouted or (word.isupper() and len(word) > 2)
+    if without_accents(plain) in page.lower:  # such as lottie_k
+        return not proves_nothing and _is_english(plain)
+    return not proves_nothing or bool(page.places(plain)) or not _is_english(plain)
 
 
 def _has_other_surname(run: list[str], missing: list[str], page: Words) -> bool:
@@ -240,45 +225,19 @@ def _has_other_surname(run: list[str], missing: list[str], page: Words) -> bool:
     return False
 
 
-def _torn(run: list[str], page: Words) -> str:
-    """Two words in a row that are names on the page, but never near each other."""
-    for one, other in pairwise(run):
-        if {without_accents(one), without_accents(other)} & page.lower or (
-            page.language == "en" and _is_english(one.casefold())
-        ):
-            continue
-        near = {place + by for place in page.places(other) for by in range(-3, 4)}
-        if near.isdisjoint(page.places(one)):
-            return f"{one} {other}"
-    return ""
-
-
 def _unknown_addressed(sentence: str, page: Words) -> Iterator[str]:
     for found in [*_FORMS["addressed"].finditer(sentence), *_DOTTED.finditer(sentence)]:
         name = found[0]
         # The run may begin with a word that belongs to something else.
         written = len(name.rstrip(_HIRAGANA))
         last = written if written < len(name) else written - 1
-        parts = (name[start:] for start in range(max(1, last)))
-        known = page.language != "ja" or any(_stands(part, name, page.text) for part in parts)
+        parts = [re.escape(name[start:]) for start in range(max(1, last))]
+        # What is short is a name by itself, and not the end of another one.
+        for start in range(max(2, written - 2), len(parts)):
+            parts[start] = r"(?<![\u4e00-\u9fff])" + parts[start]
+        known = page.language != "ja" or re.search("|".join(parts), page.text)
         if not known and not _FORMS["no_name_before"].search(name):
             yield name
-
-
-def _stands(part: str, name: str, text: str) -> bool:
-    """Whether the end of a name is one by itself, and not the end of another one only."""
-    before = name[: len(name) - len(part)]
-    if len(before) < 2 or len(part.rstrip(_HIRAGANA)) > 2:
-        return part in text
-    return re.search(rf"(?<![\u4e00-\u9fff]){re.escape(part)}", text) is not None
-
-
-def _unknown_latin(sentence: str, page: Words) -> Iterator[str]:
-    text = without_accents(page.text)
-    for found in re.finditer(r"[A-Za-z][A-Za-z]{2,}", sentence):
-        key = found[0].casefold()
-        if found[0][0].isupper() and key not in text and key not in page.initials:
-            yield found[0]
 
 
 @cache

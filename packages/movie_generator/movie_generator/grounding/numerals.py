@@ -5,18 +5,25 @@ import unicodedata
 
 from text_to_num import find_numbers
 
-from movie_generator.grounding.words import WORDS, patterns
+from movie_generator.grounding.language import WORDS, patterns
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
-_KNOWN = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 # "a second", "per second": a time. "the second", "twenty-second": a place in an order.
 _BEFORE_ORDINALS = frozenset("the its his her their our".split())
 _NEVER = {it: frozenset(words.split()) for it, words in WORDS["never"].items()}
 _PARTS = "half third quarter fourth fifth sixth seventh eighth ninth tenth".split()
 _PART = {name: 2 + number - (number > 2) for number, name in enumerate(_PARTS)}
-_COUNT = dict(
-    zip("a an one two three four five seven nine".split(), (1, 1, 1, 2, 3, 4, 5, 7, 9), strict=True)
-)
+_COUNT = {
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "seven": 7,
+    "nine": 9,
+}
 _FRACTION = re.compile(
     rf"\b(?:(a|an|one|two|three|four|five|seven|nine)[- ])?({'|'.join(_PARTS)})(s)?\b"
     r"(?! past| to \w+)(?=( of| as| the)?)",
@@ -31,14 +38,14 @@ _PIECE = re.compile(
     re.IGNORECASE,
 )
 _FORMS = patterns("numerals")
-_HALF = re.compile(r"\bhalf (?:a|an) (?!dozen)", re.IGNORECASE)
 _PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
 _AND_A_HALF = re.compile(r" (?:and|&) a (?:(half)|quarter)\b", re.IGNORECASE)
-_WITH_HALF = re.compile(r"\b(\d+|one)( [a-z]+)? ([§¶])", re.IGNORECASE)
-_ROMAN = {"X": 10, "V": 5, "I": 1}
+_WITH_PART = re.compile(r"\b(\d+|one)( [a-z]+)? ([§¶])", re.IGNORECASE)
+"""With the mark of a half or of a quarter, which stands there until the rest is in digits."""
+_YEAR_IN_TWO = re.compile(r"(?:1\d|20)\|(?:[ -]*oh?[ -]*\|\d|[ -]\|\d\d)")
+"""What has been read of ``eighteen thirty-four`` and ``nineteen oh five``: 18| |34, 19| oh |5."""
 _DOZEN = re.compile(r"\b(half a|a|two|three|four|five) dozen\b", re.IGNORECASE)
 _MYRIADS = {"万": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
-_TENTHS = re.compile(r"(\d)割(?:(\d)分)?")
 _PART_OF = re.compile(
     r"(?<![\d一-九])([2-9二三四五六七八九十百]|100?)分[の之]((?:\d+(?:\.\d+)?|[一二三四五六七八九十百])+)"
 )
@@ -55,12 +62,14 @@ def in_digits(text: str, language: str) -> str:
     if sayings := _SAYINGS.get(language):
         text = sayings.sub("~", text)
     if language in ("ja", "zh"):
-        text = _PART_OF.sub(_part_of, text)
+        text = _PART_OF.sub(
+            lambda it: f"{100 * (kanji_value(it[2]) or 1) / (kanji_value(it[1]) or 1):.6g}%", text
+        )
         digits = _FORMS["kanji"].sub(_kanji, text)
-        return _TENTHS.sub(lambda it: f"{it[1]}{it[2] or 0}%", digits)
+        return re.sub(r"(\d)割(?:(\d)分)?", lambda it: f"{it[1]}{it[2] or 0}%", digits)
     if language == "ko":
         return _HANGUL.sub(lambda it: f"{kanji_value(it[0].translate(_HANGUL_SCALES)):.15g}", text)
-    if language not in _KNOWN:
+    if language not in _NEVER:
         return text
     text = _FORMS["roman_century"].sub(
         lambda it: f"{roman_value(next(filter(None, it.groups())))}th century", text
@@ -72,11 +81,14 @@ def in_digits(text: str, language: str) -> str:
         text = _FORMS["short_hundred"].sub(r"\1 hundred ", _PIECE.sub(_piece, text))
         text = _FORMS["decade"].sub(r"\1 \2ty's", text)  # eighteen nineties: 1890's
         text = _DOZEN.sub(lambda it: f"{12 * _COUNT.get(it[1].casefold(), 0.5):.0f}", text)
-        text = _HALF.sub("0.5 ", text)
+        text = re.sub(r"(?i)\bhalf (?:a|an) (?!dozen)", "0.5 ", text)
         text = _FRACTION.sub(_share, text)
     digits = _spelled(text, language)
     digits = _SCALED_HALF.sub(r"\g<1>5\2", digits)
-    digits = _WITH_HALF.sub(_with_part, digits)
+    digits = _WITH_PART.sub(
+        lambda it: f"{1 if it[1].isalpha() else it[1]}.{5 if it[3] == '§' else 25}{it[2] or ''}",
+        digits,
+    )
     digits = _FORMS["one"].sub(r"1.\2 \1", digits)
     digits = _FORMS["price"].sub(lambda it: f"{it[1]}.{it[3] or it[4]} {it[2]}", digits)
     digits = _FORMS["halves"].sub(r"\1.5 \2", digits)
@@ -114,12 +126,12 @@ def _spelled(text: str, language: str) -> str:
             continue
         previous, end, value = found[-1] if found else (0, 0, "")
         adjoins = bool(number.start) and end == places[number.start - 1][1]
-        if number.value in _SCALES and (
-            adjoins or before[:1].isdigit() or before in {"§", "¶"}
-        ):  # 1.2 million
+        adjoins = adjoins or before[:1].isdigit() or before in {"§", "¶"}
+        if number.value in _SCALES and adjoins:  # 1.2 million
             continue
         digits = f"{number.value:.10g}" + ("th" if number.is_ordinal else "")
-        if language == "en" and _closes_year(value, text[end:start].casefold(), digits):
+        read = f"{value}|{text[end:start].casefold()}|{digits}"
+        if language == "en" and _YEAR_IN_TWO.fullmatch(read):
             start, digits = previous, value + digits.zfill(2)
             found.pop()
         found.append((start, stop, digits))
@@ -129,15 +141,6 @@ def _spelled(text: str, language: str) -> str:
         parts += [text[end:start], digits]
         end = stop
     return "".join(parts) + text[end:]
-
-
-def _closes_year(century: str, between: str, digits: str) -> bool:
-    """Whether 18 and 34 are one number: ``eighteen thirty-four``, ``nineteen oh five``."""
-    if not (century.isdigit() and digits.isdigit() and 10 <= int(century) <= 20):
-        return False
-    if between.strip(" -") in {"o", "oh"}:
-        return int(digits) <= 9
-    return between in {" ", "-"} and 10 <= int(digits) <= 99
 
 
 def _time(found: re.Match[str]) -> str:
@@ -150,15 +153,9 @@ def _time(found: re.Match[str]) -> str:
     return f"{(int(named['hour']) - before) % 24}:{minutes:02}"
 
 
-def _with_part(found: re.Match[str]) -> str:
-    """``4 §`` as 4.5, ``4 ounces ¶`` as 4.25 ounces."""
-    whole = 1 if found[1][0] in "oO" else found[1]
-    return f"{whole}.{'5' if found[3] == '§' else '25'}{found[2] or ''}"
-
-
 def roman_value(written: str) -> int:
     """The value of ``XVII``."""
-    values = [_ROMAN[it] for it in written]
+    values = [{"X": 10, "V": 5, "I": 1}[it] for it in written]
     return sum(
         -it if it < after else it for it, after in zip(values, [*values[1:], 0], strict=True)
     )
@@ -179,12 +176,6 @@ def _share(found: re.Match[str]) -> str:
     if not means_share or (name != "half" and not count):
         return found[0]
     return f"{100 * _COUNT.get(count, 1) / _PART[name]:.6g}%"
-
-
-def _part_of(found: re.Match[str]) -> str:
-    """``三分の一`` as a share."""
-    whole, part = (kanji_value(it) or 1 for it in found.groups())
-    return f"{100 * part / whole:.6g}%"
 
 
 def _kanji(found: re.Match[str]) -> str:

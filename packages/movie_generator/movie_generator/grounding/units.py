@@ -10,8 +10,7 @@ from babel import Locale
 from babel.numbers import get_currency_name, get_currency_symbol
 from babel.units import format_unit
 
-from movie_generator.grounding.language import is_caseless, locales
-from movie_generator.grounding.words import UNITS
+from movie_generator.grounding.language import UNITS, is_caseless, locales
 
 _FACTORS = {
     f"{kind}-{unit}": float(factor)
@@ -30,17 +29,19 @@ _LOCAL_SIGN = re.compile(
 )
 _NO_WORDS = {"in", "a", "m.", "as", "try", "pen", "mad", "cop", "clp", "all", "ron", "sol", "soles"}
 _WORD_END = r"(?![A-Za-z0-9\u00c0-\u1fff])"
-_NOUNS_FIRST = ("fr", "es", "pt", "it")
 _RUPEES = "INR PKR LKR"
 _DOLLARS = "USD CAD AUD NZD HKD SGD"
 _SIGNS = {code.casefold(): code for code in _CURRENCIES}
 _SIGNS |= {"$": _DOLLARS, "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₩": "KRW", "₽": "RUB"}
 _SIGNS |= {"us$": "USD", "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD"}
 _SIGNS |= {"₹": _RUPEES, "inr": _RUPEES}
+SIGNS = {sign: frozenset(codes.split()) for sign, codes in _SIGNS.items()}
 """What may stand before a number: which currencies it may mean."""
 SHARE = frozenset({"share"})
+_UNLIKE = ("temperature", "electric", "light")
+"""Temperatures have other zeros; volts, amperes and ohms measure different things."""
 DEGREES = frozenset({"temperature-celsius", "temperature-fahrenheit", "angle-degree"})
-PARTS = {
+_PARTS = {
     "currency-cent": frozenset({*_DOLLARS.split(), "EUR"}),
     "currency-penny": frozenset({"GBP"}),
 }
@@ -57,19 +58,24 @@ class Units:
     before: re.Pattern[str]
 
 
-def kind_and_factor(unit: str) -> tuple[str, float]:
-    """Such as ``("length", 1000.0)``; what cannot be converted is a kind of its own."""
-    # Temperatures have other zeros; volts, amperes and ohms measure different things.
-    if unit in _FACTORS and not unit.startswith(("temperature", "electric", "light")):
-        return unit.partition("-")[0], float(_FACTORS[unit])
-    return unit, 1.0
+def factors(one: str, other: str) -> tuple[float, float] | None:
+    """What numbers in two units are multiplied by to be compared; None where they cannot be."""
+    if other in _PARTS.get(one, ()):
+        return 0.01, 1.0
+    if one in _PARTS.get(other, ()):
+        return 1.0, 0.01
+    kind = one.partition("-")[0]
+    alike = one in _FACTORS and other in _FACTORS and other.partition("-")[0] == kind
+    if alike and kind not in _UNLIKE:
+        return _FACTORS[one], _FACTORS[other]
+    return (1.0, 1.0) if one == other else None
 
 
 @cache
-def units(languages: tuple[str, ...]) -> Units:
-    """The units as ``languages`` and English write them."""
+def units(language: str) -> Units:
+    """The units as a language and English write them."""
     words: dict[str, set[str]] = {}
-    for locale in locales(languages):
+    for locale in locales((language,)):
         for word, unit in _words(locale):
             words.setdefault(word, set()).add(unit)
     # Between letters a word has an end; in Japanese, anything may follow. The end is said once for
@@ -80,7 +86,7 @@ def units(languages: tuple[str, ...]) -> Units:
     ]
     ends = [some if caseless else f"(?:{some}){_WORD_END}" for caseless, some in alike]
     after = re.compile(rf"[ -]?({'|'.join(ends)})(?!-round\b)", re.IGNORECASE)
-    signs = [re.escape(sign) for sign in _SIGNS]
+    signs = [re.escape(sign) for sign in SIGNS]
     before = re.compile(rf"({'|'.join(sorted(signs, key=len, reverse=True))})\s?$", re.IGNORECASE)
     return Units({word: frozenset(its) for word, its in words.items()}, after, before)
 
@@ -88,11 +94,6 @@ def units(languages: tuple[str, ...]) -> Units:
 def with_codes(text: str) -> str:
     """``text`` with the codes of currencies for the signs of their countries: GTQ 5 for Q5."""
     return _LOCAL_SIGN.sub(lambda it: f"{UNITS['local_signs'][it[1] or it[2]]} ", text)
-
-
-def sign_units(sign: str) -> frozenset[str]:
-    """The currencies that a sign before a number may mean."""
-    return frozenset(_SIGNS[sign.casefold()].split())
 
 
 def _words(locale: Locale) -> list[tuple[str, str]]:
@@ -114,7 +115,9 @@ def _words(locale: Locale) -> list[tuple[str, str]]:
     for code in _CURRENCIES:
         for count in (1, 2, 5):
             name = get_currency_name(code, count, locale).casefold()
-            noun = name.split()[0 if language in _NOUNS_FIRST else -1]  # couronne suédoise
+            noun = name.split()[
+                0 if language in ("fr", "es", "pt", "it") else -1
+            ]  # couronne suédoise
             found += [(name, code), (noun, code)]
         found += [(code.casefold(), code), (get_currency_symbol(code, locale).casefold(), code)]
     if language != "en":  # where a ton is a metric one
