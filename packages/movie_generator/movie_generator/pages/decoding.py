@@ -12,29 +12,24 @@ import codecs
 import re
 from contextlib import suppress
 
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
+_UTF_16 = {
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    b"<\0": "utf-16-le",
+    b"\0<": "utf-16-be",
 }
-_STARTS = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
+"""How texts in it begin."""
 _WINDOWS = "cp1252"
-_MEANT = {
-    "ascii": _WINDOWS,
-    "iso8859-1": _WINDOWS,
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "windows-874": "cp874",
-    "shift_jis": "cp932",
-    "x-sjis": "cp932",
-    "windows-31j": "cp932",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "x-gbk": "gb18030",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
+_LABELS = {
+    _WINDOWS: "ascii iso8859-1",
+    "cp1254": "iso8859-9",
+    "cp874": "iso8859-11 tis-620 windows-874",
+    "cp932": "shift_jis x-sjis windows-31j",
+    "gb18030": "gb2312 gbk x-gbk",
+    "cp949": "euc_kr",
+    "big5hkscs": "big5",
 }
+_MEANT = {label: name for name, labels in _LABELS.items() for label in labels.split()}
 _OF_PAGES = re.compile(
     r"utf-(?:8|16|16-[lb]e)|iso8859-\d+|cp(?:125\d|866|874|932|949)|koi8-[ru]|gb18030|big5hkscs"
     r"|euc_jp|iso2022_jp|mac-(?:roman|cyrillic)"
@@ -44,10 +39,6 @@ _DECLARED = re.compile(
     rb"<(?:meta\s[^>]{0,500}?charset|\?xml\s[^>]{0,500}?encoding)\s*=\s*[\"']?\s*([\w.:-]+)",
     re.IGNORECASE | re.ASCII,
 )
-_SAMPLE = 100_000
-_FEWEST = 4
-"""Bytes beyond ASCII that a guess needs."""
-_HIRAGANA = re.compile("[\u3041-\u3096]")
 _LONG_WORDS = re.compile(rb"[!-~]{200,}")
 """Such as an image inside the page, on which a guess would take minutes."""
 
@@ -55,15 +46,9 @@ _LONG_WORDS = re.compile(rb"[!-~]{200,}")
 def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
     """The text in ``body``, which may end in the middle of a character.
 
-    Args:
-        body: What came.
-        said: The encoding that the server named.
-        is_html: Whether the text may name its encoding, too.
+    ``said`` is the encoding that the server named; a text that is HTML may name one, too.
     """
-    for mark, name in _MARKS.items():
-        if body.startswith(mark):
-            return body.removeprefix(mark).decode(name, "replace")
-    for start, name in _STARTS.items():
+    for start, name in {codecs.BOM_UTF8: "utf-8-sig", **_UTF_16}.items():
         if body.startswith(start):
             return body.decode(name, "replace")
     inside = _DECLARED.search(body, 0, max(2048, len(body) // 20)) if is_html else None
@@ -83,8 +68,7 @@ def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
 
 def is_utf_16(body: bytes, said: str | None) -> bool:
     """Say whether ``body`` may hold zeros and be a text."""
-    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, *_STARTS)
-    return body.startswith(marks) or (_meant(said) or "").startswith("utf-16")
+    return body.startswith((*_UTF_16,)) or (_meant(said) or "").startswith("utf-16")
 
 
 def _is_right(text: str) -> bool:
@@ -106,14 +90,13 @@ def _guess(body: bytes) -> str:
     """Return the encoding that the bytes look like."""
     from charset_normalizer import from_bytes
 
-    sample = _LONG_WORDS.sub(b"", body[:_SAMPLE])
-    if len(sample.translate(None, bytes(range(128)))) < _FEWEST:
+    sample = _LONG_WORDS.sub(b"", body[:100_000])
+    if len(sample.translate(None, bytes(range(128)))) < 4:  # too few bytes beyond ASCII
         return _WINDOWS
     for name in ("euc_jp", "cp932"):  # which others read as rare Chinese characters
         text = codecs.getincrementaldecoder(name)("replace").decode(sample)
-        if _is_right(text) and len(_HIRAGANA.findall(text)) * 5 > len(
-            re.findall(r"[^\0-\x7f]", text)
-        ):
+        beyond = len(re.findall(r"[^\0-\x7f]", text))
+        if _is_right(text) and len(re.findall("[\u3041-\u3096]", text)) * 5 > beyond:
             return name
     guesses = (_meant(it.encoding) for it in from_bytes(sample))
     return next((name for name in guesses if name and not name.startswith("utf-16")), _WINDOWS)

@@ -1,6 +1,11 @@
-"""The standard path: one page over HTTP, without an agent; bounded in time and size."""
+"""The standard path: one page over HTTP, without an agent; bounded in time and size.
+
+To read a PDF needs the extra ``pdf``.
+"""
 
 import asyncio
+import io
+import logging
 import re
 from dataclasses import replace
 from functools import partial
@@ -15,8 +20,7 @@ from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError, is_passing, reason_of
 from movie_generator.pages.decoding import decoded, is_utf_16
 from movie_generator.pages.markup import page_from_html
-from movie_generator.pages.page import Page, absolute, heading, tidy
-from movie_generator.pages.pdf import page_from_pdf
+from movie_generator.pages.page import Page, absolute, heading, line, tidy
 from movie_generator.pages.results import is_shell
 from movie_generator.pages.robots import USER_AGENT, Robots, start_of
 from movie_generator.pages.urls import PUBLIC, UrlPolicy
@@ -31,13 +35,12 @@ _HTML = ("text/html", "application/xhtml+xml", "")
 _TEXT = ("text/plain", "text/markdown", "text/x-markdown")
 _PDF = "application/pdf"
 _NEVER_IN_TEXTS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
-_SAMPLE = 4096
 _IS_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html)[\s>]", re.IGNORECASE)
 _FRAME = re.compile(rb"<i?frame\s[^>]{0,500}?src\s*=\s*[\"']?([^\"'\s>]{1,500})", re.IGNORECASE)
-_MOST_FRAMES = 5
 _CODINGS = {"br", "compress", "dcb", "dcz", "x-compress", "x-gzip", "zstd"}
 """Compression that some servers use without having been asked for it."""
 MAX_REDIRECTS = 10
+MOST_SHEETS = 1_000
 
 
 async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy = PUBLIC) -> Page:
@@ -75,11 +78,9 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
                 seen.add(page.moved_to)
                 page = await _read(client, page.moved_to, limits, parsing)
     except (TimeoutError, httpx2.TimeoutException) as error:
-        seconds = f"{limits.page_timeout:g} s"
-        if parsing:  # which would take as long again
-            raise PageError(f"{address(url)} could not be parsed within {seconds}.") from error
-        late = f"{address(url)} could not be read within {seconds}."
-        raise PageError(late, passes=True) from error
+        done = "parsed" if parsing else "read"
+        late = f"{address(url)} could not be {done} within {limits.page_timeout:g} s."
+        raise PageError(late, passes=not parsing) from error  # parsing would take as long again
     except UrlRefusedError as error:
         if len(way) > 2:
             error.args = (f"A redirect of {address(url)} is not followed: {error}",)
@@ -95,9 +96,23 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
 async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: list[str]) -> Page:
     """What is at ``url`` now; ``parsing`` holds it while it is parsed."""
     async with client.stream("GET", url) as response:
-        _check(response)
+        at = address(str(response.url))
+        if not response.is_success:
+            status = one_line(f"{response.status_code} {response.reason_phrase}")
+            passes, later = is_passing(response.status_code), retry_after(response.headers)
+            raise PageError(f"{at} answered {status}.", passes=passes, retry_after=later)
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in (*_HTML, *_TEXT, _PDF):
+            raise PageError(f"{at} is {one_line(kind)}, not a web page.")
+        codings = response.headers.get("content-encoding", "").lower().split(",")
+        readable = response.request.headers.get("accept-encoding", "")
+        for coding in {it.strip() for it in codings} & _CODINGS:
+            if coding not in readable:
+                raise PageError(
+                    f"{at} was sent compressed with {coding}, which cannot be read here."
+                )
         body, whole = await start_of(response, limits.page_bytes)
-        kind, encoding = _kind(response), response.charset_encoding
+        encoding = response.charset_encoding
         if kind == _PDF and not whole:
             raise PageError(
                 f"{address(url)} is a PDF of more than {limits.page_bytes:,} bytes. To read it, "
@@ -107,24 +122,21 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: l
         read = partial(page_of, body, kind, str(response.url), limits, encoding)
         page = await run_sync(read, abandon_on_cancel=True)
         parsing.clear()
-    needs_browser = b"<script" in body.lower() and is_shell(page.text)
-    if needs_browser or not (page.text or page.moved_to):
+    has_script = b"<script" in body.lower()
+    if (has_script and is_shell(page.text)) or not (page.text or page.moved_to):
         frames = [absolute(it.decode(errors="replace"), url) for it in _FRAME.findall(body)]
         hint = ""
-        if frames := [one_line(it) for it in frames if it][:_MOST_FRAMES]:
+        if frames := [one_line(it) for it in frames if it][:5]:
             hint = f" It shows other pages in frames: {', '.join(frames)}"
-        elif b"<script" in body.lower():
+        elif has_script:
             hint = (
                 " A page that needs JavaScript can be read by an agent with a browser's MCP server "
                 "(MCP_CONFIG_PATH)."
             )
         what = f"only a notice: {one_line(page.text, 200)}" if page.text else "no text."
         raise PageError(f"{address(url)} contains {what}{hint}")
-    if whole:
-        return page
-    return replace(
-        page, notes=(*page.notes, f"Only its first {limits.page_bytes:,} bytes were read.")
-    )
+    note = f"Only its first {limits.page_bytes:,} bytes were read."
+    return page if whole else replace(page, notes=(*page.notes, note))
 
 
 def _may_pass(error: Exception) -> bool:
@@ -136,27 +148,6 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(error, httpx2.NetworkError) and (not encryption or "_EOF_" in said)
 
 
-def _check(response: httpx2.Response) -> None:
-    url = address(str(response.url))
-    if not response.is_success:
-        status = one_line(f"{response.status_code} {response.reason_phrase}")
-        passes, later = is_passing(response.status_code), retry_after(response.headers)
-        raise PageError(f"{url} answered {status}.", passes=passes, retry_after=later)
-    kind = _kind(response)
-    if kind not in (*_HTML, *_TEXT, _PDF):
-        raise PageError(f"{url} is {one_line(kind)}, not a web page.")
-    codings = {it.strip() for it in response.headers.get("content-encoding", "").lower().split(",")}
-    readable = response.request.headers.get("accept-encoding", "")
-    for coding in codings & _CODINGS:
-        if coding not in readable:
-            raise PageError(f"{url} was sent compressed with {coding}, which cannot be read here.")
-
-
-def _kind(response: httpx2.Response) -> str:
-    kind: str = response.headers.get("content-type", "")
-    return kind.partition(";")[0].strip().lower()
-
-
 def page_of(body: bytes, kind: str, url: str, limits: Limits, encoding: str | None = None) -> Page:
     """The page in ``body``, which is of a media type, as its server or its name says.
 
@@ -165,7 +156,7 @@ def page_of(body: bytes, kind: str, url: str, limits: Limits, encoding: str | No
     """
     if kind == _PDF or body.startswith(b"%PDF-"):  # which some servers call a text
         return page_from_pdf(body, url, limits.page_characters)
-    sample = body[:_SAMPLE]
+    sample = body[:4096]
     binary = len(sample) - len(sample.translate(None, _NEVER_IN_TEXTS))
     if binary * 50 > len(sample) and not is_utf_16(body, encoding):
         raise PageError(f"{address(url)} is not text, although its server says so.")
@@ -173,3 +164,46 @@ def page_of(body: bytes, kind: str, url: str, limits: Limits, encoding: str | No
         return page_from_html(body, url, encoding)
     text = tidy(decoded(body, encoding, is_html=False))
     return Page(url, heading(text) or text.partition("\n")[0][:200], "", text)
+
+
+def page_from_pdf(pdf: bytes, url: str, limit: int) -> Page:
+    """Read a PDF up to about ``limit`` characters.
+
+    Raises:
+        PageError: It cannot be read, or pypdf is missing.
+    """
+    try:
+        from pypdf import PdfReader
+        from pypdf.errors import DependencyError, PyPdfError
+    except ImportError as error:
+        said = f"{address(url)} is a PDF. To read PDFs, install the extra 'pdf': pip install pypdf"
+        raise PageError(said) from error
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells of each oddity that it mends
+    texts: list[str] = []
+    try:
+        reader = PdfReader(io.BytesIO(pdf))
+        facts = reader.metadata
+        title = line(facts.title) if facts else ""
+        author = line(facts.author) if facts else ""
+        for sheet in reader.pages[:MOST_SHEETS]:
+            texts.append(sheet.extract_text())
+            if sum(map(len, texts)) > limit:
+                break
+        left_out = len(reader.pages) - len(texts)
+        language = line(reader.root_object.get("/Lang", ""))
+    # A damaged PDF breaks a parser in many ways, and some need what is not there.
+    except (
+        PyPdfError,
+        DependencyError,
+        RuntimeError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+    ) as error:
+        said = f"{address(url)} is a PDF that cannot be read: {one_line(error)}"
+        raise PageError(said) from error
+    text = tidy("\n\n".join(texts))
+    notes = (f"The last {left_out:,} of its pages were not read.",) if left_out else ()
+    title = title or heading(text) or text.partition("\n")[0][:200]
+    return Page(url, title, "", text, notes=notes, language=language, author=author)

@@ -7,7 +7,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import unescape
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 from movie_generator.answers import lenient_json
 from movie_generator.grounding.dates import moments
-from movie_generator.pages.page import absolute, line
+from movie_generator.pages.page import Page, absolute, line, usable_images
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -24,15 +23,11 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _REFRESH = re.compile(
     r"\s*(\d{1,4})(?:\.\d*)?\s*[;,]\s*(?:url\s*=)?\s*['\"]?([^'\"]+)", re.IGNORECASE
 )
-_LONGEST_PAUSE = 10
-"""Seconds; a page that sends its readers on later than that is meant to be read."""
-_MOST_NESTED = 20
 _AUTHORS = ("author", "dc.creator", "article:author", "parsely-author", "byl", "sailthru.author")
 _BYLINES = (
     ".//*[(self::a and @rel='author') or @itemprop='author' or contains(@class, 'byline')"
     " or contains(@class, 'author-name') or contains(@class, 'author_name')]"
 )
-_LONGEST_AUTHOR = 100
 _NO_AUTHORS = frozenset({"admin", "administrator", "editor", "root", "user", "webmaster"})
 _AFTER_NAME = re.compile(r"\s*(?:[|•·]|\(\S*@).*", re.DOTALL)
 """What stands behind a name in a line: "Ida Marlow | 8 March"."""
@@ -54,56 +49,55 @@ _OF_ADDRESS = re.compile(r"\S+@\S+\s*\(([^)]+)\)")
 """As RSS has it: ida@site.example (Ida Marlow)."""
 
 
-@dataclass(frozen=True)
-class Head:
-    """Facts about a page; empty where it says nothing."""
-
-    base: str
-    """The address that relative addresses are relative to."""
-    canonical: str
-    title: str
-    description: str
-    language: str
-    author: str
-    date: str
-    image: str
-    moved_to: str
-
-
-def head_of(tree: HtmlElement, url: str) -> Head:
-    """Read the head of the page at ``url``."""
+def head_of(tree: HtmlElement, url: str) -> tuple[Page, str]:
+    """Read the page at ``url`` without its text; also return what its addresses are relative to."""
     tags: dict[str, list[HtmlElement]] = defaultdict(list)
     for tag in tree.iter("html", "base", "meta", "link", "title", "h1", "script"):
         if next(tag.iterancestors("svg", "noscript"), None) is None:
             tags[tag.tag].append(tag)
     base = next((absolute(tag.get("href"), url) for tag in tags["base"]), "") or url
-    meta = _metadata(tags["meta"])
-    linked = [*_linked(tags["script"])]
+    meta: dict[str, str] = {}
+    for tag in tags["meta"]:
+        names = [attribute(tag, key).lower() for key in ("property", "name", "itemprop")]
+        names.append(f"http:{attribute(tag, 'http-equiv').lower()}")
+        for name in names if (content := line(tag.get("content"))) else ():
+            meta.setdefault(name, content)
+    linked: list[Mapping[str, Any]] = []
+    for tag in tags["script"]:
+        if tag.get("type") == "application/ld+json":
+            with suppress(ValueError, RecursionError):
+                linked += _objects(lenient_json(_CDATA.sub("", tag.text or "")))
     dates = [content for name, content in meta.items() if _PUBLISHED.match(name)]
     dates += [str(it.get("datePublished")) for it in linked]
     found, date = _signed(tree, url, dates)
     written = [*(meta.get(name, "") for name in _AUTHORS), _linked_author(linked)]
     if _BY_LABEL.search(meta.get("twitter:label1", "")):  # as plug-ins for WordPress write it
         written.append(meta.get("twitter:data1", ""))
-    author = _author(found.replace("; ", ", "), written) or _visible_author(tree)
+    author = _author(found.replace("; ", ", "), written)
+    if not author:  # it may stand in the text
+        from trafilatura.metadata import extract_author
+
+        byline = next((line(it.text_content()) for it in tree.xpath(_BYLINES)), "")
+        author = _author("", [byline]) or _author(extract_author(tree) or "", [])
     stated = [attribute(tag, name) for tag in tags["html"] for name in ("lang", "xml:lang")]
     stated += [meta.get("http:content-language", ""), meta.get("og:locale", "")]
+    languages = (it.replace("_", "-") for it in stated)
     refresh = _REFRESH.match(meta.get("http:refresh", ""))
-    return Head(
-        base=base,
-        canonical=_canonical(tags["link"], base, url),
-        title=_title(tags, meta),
-        description=meta.get("description") or meta.get("og:description", ""),
-        language=next(
-            (it for one in stated if _LANGUAGE.fullmatch(it := one.replace("_", "-"))), ""
-        ),
+    if refresh and int(refresh[1]) > 10:  # seconds: the page is meant to be read
+        refresh = None
+    title = _title(tags, meta)
+    page = Page(
+        _canonical(tags["link"], base, url) or url,
+        title,
+        meta.get("description") or meta.get("og:description", ""),
+        "",
+        usable_images([(meta.get("og:image"), title)], base),
+        language=next(filter(_LANGUAGE.fullmatch, languages), ""),
         author=line(author),
         date=date,
-        image=meta.get("og:image", ""),
-        moved_to=absolute(refresh[2], base)
-        if refresh and int(refresh[1]) <= _LONGEST_PAUSE
-        else "",
+        moved_to=absolute(refresh[2], base) if refresh else "",
     )
+    return page, base
 
 
 def _signed(tree: HtmlElement, url: str, dates: list[str]) -> tuple[str, str]:
@@ -145,29 +139,9 @@ def _stated_date(text: str) -> str:
     return ""
 
 
-def _visible_author(tree: HtmlElement) -> str:
-    """Return the author in the page's text, where its head names none."""
-    from trafilatura.metadata import extract_author
-
-    byline = next((line(it.text_content()) for it in tree.xpath(_BYLINES)), "")
-    return _author("", [byline]) or _author(extract_author(tree) or "", [])
-
-
 def attribute(tag: HtmlElement, name: str) -> str:
     """Return the value of an attribute; nothing where it is missing."""
     return str(tag.get(name, "")).strip()
-
-
-def _metadata(tags: list[HtmlElement]) -> dict[str, str]:
-    """Return the first content under each name; that of an HTTP header begins with "http:"."""
-    said: dict[str, str] = {}
-    for tag in tags:
-        names = [attribute(tag, key).lower() for key in ("property", "name", "itemprop")]
-        if header := attribute(tag, "http-equiv").lower():
-            names.append(f"http:{header}")
-        if content := line(tag.get("content")):
-            said |= {name: content for name in names if name and name not in said}
-    return said
 
 
 def _canonical(links: list[HtmlElement], base: str, url: str) -> str:
@@ -197,7 +171,7 @@ def _author(found: str, written: list[str]) -> str:
     """Return the author as the page writes the name: without its initials' dots it is another's."""
     named = (_OF_ADDRESS.sub(r"\1", unescape(it)) for it in written if "://" not in it)
     names = [_AFTER_NAME.sub("", it) for it in named]
-    names = [it for it in names if it and len(it) < _LONGEST_AUTHOR]
+    names = [it for it in names if it and len(it) < 100]
     same = (it for it in names if _letters(it) == _letters(found))
     name = next(same, _OF_ADDRESS.sub(r"\1", unescape(found))) or next(iter(names), "")
     name = _BY.sub("", name)
@@ -206,15 +180,6 @@ def _author(found: str, written: list[str]) -> str:
 
 def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
-
-
-def _linked(scripts: list[HtmlElement]) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects in JSON-LD."""
-    for script in scripts:
-        if script.get("type") == "application/ld+json":
-            with suppress(ValueError, RecursionError):
-                data = lenient_json(_CDATA.sub("", script.text or ""))
-                yield from _objects(data, _MOST_NESTED)
 
 
 def _linked_author(objects: list[Mapping[str, Any]]) -> str:
@@ -241,7 +206,7 @@ def _names(value: object, people: Mapping[str, Mapping[str, Any]]) -> Iterator[s
         yield value.strip()
 
 
-def _objects(data: object, depth: int) -> Iterator[Mapping[str, Any]]:
+def _objects(data: object, depth: int = 20) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a list, of a graph, what a page is about, and ``data`` itself."""
     if isinstance(data, Mapping):
         yield data

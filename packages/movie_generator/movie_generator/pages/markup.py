@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,6 @@ _NO_PICTURE = re.compile(
 _IS_PICTURE = re.compile(
     r"^\S*/?[^\s{}\[\]]+\.(?:jpe?g|png|webp|gif|avif)(?=$|[\s,?#])", re.IGNORECASE
 )
-_MOST_SOURCES = 10
-"""Of one image."""
 _ANY = "//*[not(self::html or self::head or self::body)]"
 _HIDDEN = re.compile(
     r"^(?=.*\boverflow\s*:\s*hidden)(?=(?:.*;)?\s*(?:height|width)\s*:\s*[01](?:px)?\s*(?:;|$))"
@@ -75,19 +74,13 @@ _QUESTION = re.compile("question|accordion|toggle|collaps", re.IGNORECASE)
 """What designers call an element that shows the text below it."""
 _NOT_SHOWN = re.compile(r"(?:^|(?<=\}))\s*([.#])([\w-]+)\s*\{[^{}]*\bdisplay\s*:\s*none\b")
 _CONDITIONS = re.compile(r"@[^{};]{0,200}\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
-_MOST_STYLES = 100_000
-"""Characters of a page's own style sheet."""
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\r"})
 _END = re.compile(rb"</(?:[bB][oO][dD][yY]|[hH][tT][mM][lL])\s*>")
 """Tags behind which lxml, unlike browsers, leaves everything out."""
-_NO_CHARACTERS = re.compile(rb"\xef\xbf[\xbe\xbf]")
-"""U+FFFE and U+FFFF, which no text may have."""
 _DEEPEST = 200
 """Tags within tags; no page meant to be read has more, and time would grow with their square."""
-_PICTURE = re.compile(r"!\[([^\]\n]*)\]\(picture-(\d{1,6})\.png\)")
+_PICTURE = re.compile(r"!\[([^\]\n]*)\]\((picture-\d{1,6}\.png)\)")
 _RAISED = str.maketrans("0123456789-", f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}")
-_PRICE = re.compile(r"[$\N{EURO SIGN}\N{POUND SIGN}]\s?\d+$")
-_NOTE = re.compile(r"\s*\W?\d{1,3}\W?\s*")
 _PERMALINKS = ("#", "\N{PILCROW SIGN}", "\N{SECTION SIGN}", "\N{LINK SYMBOL}")
 _CREDIT = re.compile(
     r"\W{0,3}(?:©|(?:photo|foto|image|imagen|bild|titelbild|credit|crédit|crédito|kuva)s?\b"
@@ -95,7 +88,6 @@ _CREDIT = re.compile(
     re.IGNORECASE,
 )
 """Who made a picture."""
-_LONGEST_CREDIT = 120
 _LONGEST_LABEL, _SHORTEST_TEASER = 30, 25
 """Characters of "Read also:", and of the headline that it leads to."""
 _ASKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
@@ -108,33 +100,25 @@ def page_from_html(html: bytes | str, url: str, encoding: str | None = None) -> 
     tree = _parsed(text)
     is_long = len(text) > MOST_SEARCHED
     notes = _shortened(tree) if is_long else ()
-    head = head_of(tree if len(text) <= MOST_OF_HEAD else _parsed(text[:MOST_OF_HEAD]), url)
-    _settle_images(tree, head.base)
+    start = tree if len(text) <= MOST_OF_HEAD else _parsed(text[:MOST_OF_HEAD])
+    page, base = head_of(start, url)
+    _settle_images(tree, base)
     _settle_text(tree)
-    images: list[tuple[str, str]] = []
+    images: dict[str, tuple[str, str]] = {}
     for image in tree.iter("img"):  # by number: trafilatura drops what does not end as files do
         alt = line(image.get("alt")).replace("[", "(").replace("]", ")")
-        images.append((image.get("src"), alt))
+        name = f"picture-{len(images)}.png"
+        images[name] = image.get("src"), alt
         image.attrib.clear()
-        image.set("src", f"picture-{len(images) - 1}.png")
-        image.set("alt", alt)
+        image.attrib.update({"src": name, "alt": alt})
     markdown = _markdown(tree, is_long=is_long)
-    shown = [int(found[2]) for found in _PICTURE.finditer(markdown)]
-    shown = [number for number in shown if number < len(images)] or [*range(len(images))]
-    return Page(
-        head.canonical or url,
-        head.title,
-        head.description,
-        _PICTURE.sub(
-            lambda it: f"![{it[1]}]({images[int(it[2])][0] if int(it[2]) < len(images) else ''})",
-            markdown,
-        ),
-        usable_images([(head.image, head.title), *(images[it] for it in shown)], head.base),
+    shown = [images[it[2]] for it in _PICTURE.finditer(markdown) if it[2] in images]
+    found = [*((it.url, it.alt) for it in page.images), *(shown or images.values())]
+    return replace(
+        page,
+        text=_PICTURE.sub(lambda it: f"![{it[1]}]({images.get(it[2], ('', ''))[0]})", markdown),
+        images=usable_images(found, base),
         notes=notes,
-        language=head.language,
-        author=head.author,
-        date=head.date,
-        moved_to=head.moved_to,
     )
 
 
@@ -147,7 +131,7 @@ def _parsed(text: str) -> HtmlElement:
     parser.set_element_class_lookup(ElementDefaultClassLookup(element=HtmlElement))
     html = text.replace("\f", " ").encode(errors="ignore").translate(None, _CONTROLS)
     try:
-        html = _END.sub(b"", _NO_CHARACTERS.sub(b"", html))
+        html = _END.sub(b"", re.sub(rb"\xef\xbf[\xbe\xbf]", b"", html))  # U+FFFE is in no text
         tree = document_fromstring(html, parser=parser)
     except ParserError:  # it holds nothing
         return document_fromstring(b"<p>")
@@ -166,11 +150,8 @@ def _shortened(tree: HtmlElement) -> tuple[str, ...]:
             left -= len(tag.text or "") + len(tag.tail or "")
     else:
         return ()
-    parent = tag.getparent()
-    del parent[parent.index(tag) :]
-    for above in parent.iterancestors():
-        del above[above.index(parent) + 1 :]
-        parent = above
+    for it in [tag, *tag.xpath("ancestor-or-self::*/following-sibling::*")]:
+        it.getparent().remove(it)
     return (f"Only the first {MOST_TEXT:,} characters of its text were read.",)
 
 
@@ -178,44 +159,32 @@ def _markdown(tree: HtmlElement, *, is_long: bool) -> str:
     """Return the text that readers come for, with pictures by their numbers."""
     from lxml.etree import strip_tags
     from trafilatura import extract
-    from trafilatura.htmlprocessing import convert_tags, prune_unwanted_nodes
+    from trafilatura.htmlprocessing import convert_tags, prune_unwanted_nodes, tree_cleaning
     from trafilatura.settings import Extractor
     from trafilatura.xml import xmltotxt
-    from trafilatura.xpaths import DISCARD_IMAGE_ELEMENTS
+    from trafilatura.xpaths import DISCARD_IMAGE_ELEMENTS, OVERALL_DISCARD_XPATH
 
-    options = Extractor(output_format="markdown", comments=False, images=True)
+    options = Extractor(output_format="markdown", comments=False, images=True, precision=True)
     tree = prune_unwanted_nodes(tree, DISCARD_IMAGE_ELEMENTS, with_backup=True)
-    whole: HtmlElement | None = None
-    said = _said(tree)  # with menus and the like, without which the count takes longer
-    for focus in () if is_long else ("precision", "balanced"):
-        options.focus = focus
+    found = "" if is_long else tidy(extract(tree, options=options) or "")
+    if _is_enough(found, _said(tree)):  # with menus and the like, without which it takes longer
+        return found
+    options.focus = "balanced"
+    whole = tree_cleaning(deepcopy(tree), options)
+    whole = prune_unwanted_nodes(whole, OVERALL_DISCARD_XPATH, with_backup=True)
+    said = _said(whole)
+    if not is_long and not _is_enough(found, said):
         found = tidy(extract(tree, options=options) or "")
-        length = len(_PICTURE.sub("", found))
-        if whole is None and length < _enough(said):
-            whole = _all_of(tree)
-            said = _said(whole)
-        if length >= _enough(said):
-            return found
-    whole = _all_of(tree) if whole is None else whole
+    if _is_enough(found, said):
+        return found
     strip_tags(whole, "a")
     return tidy(xmltotxt(convert_tags(whole, options), include_formatting=True))
 
 
-def _all_of(tree: HtmlElement) -> HtmlElement:
-    """Return a copy of the page without what is never a part of its text."""
-    from trafilatura.htmlprocessing import prune_unwanted_nodes, tree_cleaning
-    from trafilatura.settings import Extractor
-    from trafilatura.xpaths import OVERALL_DISCARD_XPATH
-
-    options = Extractor(output_format="markdown", images=True)
-    whole = tree_cleaning(deepcopy(tree), options)
-    return prune_unwanted_nodes(whole, OVERALL_DISCARD_XPATH, with_backup=True)
-
-
-def _enough(said: int) -> float:
-    """Return how many characters must be found on a page that says so many."""
+def _is_enough(found: str, said: int) -> bool:
+    """Return whether a text is long enough for a page that says so many characters."""
     share = _ENOUGH if said >= _SHORT_PAGE else _ENOUGH_OF_SHORT
-    return share * max(said, _SHORTEST_PAGE)
+    return len(_PICTURE.sub("", found)) >= share * max(said, _SHORTEST_PAGE)
 
 
 def _said(whole: HtmlElement) -> int:
@@ -242,7 +211,7 @@ def _settle_text(tree: HtmlElement) -> None:
             tag.drop_tree()
     _leave_out_unseen(tree, doubtful)
     for tag in tree.xpath("//a[contains(@href, '#')] | //span[contains(@class, 'note')]"):
-        if _NOTE.fullmatch(tag.text_content()) and _before(tag)[-1:].strip():
+        if re.fullmatch(r"\s*\W?\d{1,3}\W?\s*", tag.text_content()) and _before(tag)[-1:].strip():
             tag.drop_tree()
     for tag in [*tree.iter("figure", "figcaption", "sub", "sup", "time", "title")]:
         if tag.tag == "sup":
@@ -274,7 +243,7 @@ def _settle_text(tree: HtmlElement) -> None:
         if "&" in tail:
             tag.tail = tail.replace("&", "&amp;")
         is_credit = text and not is_short and _CREDIT.match(text)
-        if is_credit and len(tag.text_content()) < _LONGEST_CREDIT:
+        if is_credit and len(tag.text_content()) < 120:
             tag.drop_tree()
     length = len(tree.text_content())
     for tag in [*tree.iter(*_BY_NAME)]:
@@ -326,7 +295,7 @@ def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
         names = tag.get("class")
         if not _NEVER_SHOWN.isdisjoint(names.split()) and not _SHOWN_ON_WIDE.search(names):
             yield tag
-    styles = " ".join(it.text or "" for it in tree.iter("style"))[:_MOST_STYLES]
+    styles = " ".join(it.text or "" for it in tree.iter("style"))[:100_000]
     styles = _CONDITIONS.sub("", styles) if "none" in styles else ""
     for kind, name in _NOT_SHOWN.findall(styles):
         if styles.count(kind + name) == 1:  # another rule may show it
@@ -356,13 +325,9 @@ def _has_colour_of_paper(tag: HtmlElement) -> bool:
         style = f"{holder.get('style', '')};background:"
         style += holder.get("bgcolor") or holder.get("background", "")
         if paper := _PAPER.search(style):
-            return _colour(ink[1]) == _colour(paper[1])
+            colours = [re.sub(r"\s", "", it[1]).lower() for it in (ink, paper)]
+            return len({_COLOURS.get(it, it) for it in colours}) == 1
     return False
-
-
-def _colour(written: str) -> str:
-    plain = re.sub(r"\s", "", written).lower()
-    return _COLOURS.get(plain, plain)
 
 
 def _teaser_of(link: HtmlElement) -> HtmlElement | None:
@@ -387,11 +352,10 @@ def _settle_raised(tag: HtmlElement) -> None:
     elif raised.translate(_RAISED) == raised:
         tag.drop_tag()
     else:
-        for child in tag:
-            tag.remove(child)
+        del tag[:]
         if (tag.tail or "").startswith(("/", "\N{FRACTION SLASH}")):
             tag.text = f" {raised}"
-        elif len(raised) == 2 and _PRICE.search(_before(tag)):
+        elif len(raised) == 2 and re.search(r"[$€£]\s?\d+$", _before(tag)):
             tag.text = f".{raised}"
         else:
             tag.text = raised.translate(_RAISED)
@@ -435,7 +399,7 @@ def _sources(image: HtmlElement) -> Iterator[str]:
     places = [image]
     picture = next(image.iterancestors("picture"), None)
     if picture is not None:
-        places += islice(picture.iter("source"), _MOST_SOURCES)
+        places += islice(picture.iter("source"), 10)
     for name in ("data-src", "data-original", "data-lazy-src"):
         yield attribute(image, name)
     if _NO_PICTURE.search(attribute(image, "src") or "data:"):

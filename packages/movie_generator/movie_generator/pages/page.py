@@ -8,17 +8,12 @@ from dataclasses import dataclass, replace
 from urllib.parse import urljoin, urlsplit
 
 _MAX_IMAGES = 40
-_MAX_LINE = 500
-"""Characters of a title, a description or what an image shows."""
 # Bounded: a page of nothing but "![" would take hours otherwise.
 _MARKDOWN_IMAGE = re.compile(r"!\[([^\]\n]{0,1000})\]\(\s*<?([^\s)>]+)")
 _HEADING = re.compile(r"^[ ]{0,3}#{1,3}[ \t]+(.*\S)", re.MULTILINE)
 RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _RAISED = re.compile(f"[{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}]+")
 _EXPONENTS = str.maketrans(f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}", "0123456789-")
-_BASE = re.compile(r"(?<!\d)(?:2|10)$")
-_UNIT = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}$")
-_EMPTY_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 
 
 @dataclass(frozen=True)
@@ -86,20 +81,21 @@ def joined(pages: Sequence[Page]) -> Page:
 def tidy(text: str) -> str:
     """Markdown with no more than one empty line at a time, and no raised digits behind others."""
     text = _RAISED.sub(_settled, text.replace("\r\n", "\n").replace("\x00", ""))
-    return _EMPTY_LINES.sub("\n\n", text).strip()
+    return re.sub(r"\n[ \t]*(?:\n[ \t]*)+\n", "\n\n", text).strip()
 
 
 def _settled(raised: re.Match[str]) -> str:
     """Keep the exponents of units; write those of powers out; leave out the numbers of notes."""
     before = raised.string[max(0, raised.start() - 4) : raised.start()]
-    if _BASE.search(before):
+    if re.search(r"(?<!\d)(?:2|10)$", before):
         return f"^{raised[0].translate(_EXPONENTS)}"
-    return "" if before[-1:].isalnum() and not _UNIT.search(before) else raised[0]
+    is_unit = re.search(r"(?<![^\W\d_])[^\W\d_]{1,3}$", before)
+    return "" if before[-1:].isalnum() and not is_unit else raised[0]
 
 
 def line(text: object) -> str:
     """A title or description on one line; nothing for what is not text."""
-    return " ".join(text.split())[:_MAX_LINE] if isinstance(text, str) else ""
+    return " ".join(text.split())[:500] if isinstance(text, str) else ""
 
 
 def heading(text: str) -> str:

@@ -8,7 +8,7 @@ it asked for.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,14 +20,7 @@ from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 from movie_generator.answers import json_object
 from movie_generator.errors import AgentError, PageError, sounds_passing
 from movie_generator.pages.markup import page_from_html
-from movie_generator.pages.page import (
-    Page,
-    heading,
-    line,
-    markdown_images,
-    tidy,
-    usable_images,
-)
+from movie_generator.pages.page import Page, heading, line, markdown_images, tidy, usable_images
 from movie_generator.pages.results import about_page, fault, is_garbled, page_text
 from movie_generator.pages.tool_guard import texts
 
@@ -38,14 +31,10 @@ _USUAL_LENGTH = 5_000
 # What mcp-server-fetch puts before, and after, the text of a page.
 _PREAMBLE = re.compile(r"\A(?:Content type [^\n]*\n)?Contents of \S+:\n")
 _REMARK = re.compile(r"\n{0,2}<error>([^<]*)</error>\s*\Z")
-_NEXT_PART = re.compile(r"start_index of (\d+)")
 _HTML = re.compile(
     r"\s*<(?:!doctype html|(?:html|head|body|main|article|section|div|p)[\s>])", re.IGNORECASE
 )
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_MAX_PARTS = 200
-_HTML_CHARACTERS = 999_999
-"""Of one part of a page's source; mcp-server-fetch gives no more."""
 _MOST_HTML = 10_000_000
 """Characters of a page's source."""
 
@@ -59,8 +48,8 @@ class Reading:
     content: object
 
     @property
-    def source(self) -> str | None:
-        """The URL that was asked for."""
+    def source(self) -> str:
+        """The URL that was asked for, if there is one."""
         return _url(self.arguments)
 
     @property
@@ -84,28 +73,23 @@ class Reading:
     def fault(self) -> str:
         """Why this is not the page; empty if it may be."""
         text = self.page.text if self.page else self.text
-        return fault(self.content, text, self.source or "")
+        return fault(self.content, text, self.source)
 
     @property
     def next_start(self) -> int | None:
         """Where the next part begins, where the tool says that there is one."""
         remark = _REMARK.search(self._raw)
-        following = _NEXT_PART.search(remark[1]) if remark else None
+        following = re.search(r"start_index of (\d+)", remark[1]) if remark else None
         return int(following[1]) if following else None
-
-    @cached_property
-    def facts(self) -> Mapping[str, Any]:
-        """What a scraper says beside the text."""
-        return about_page(self.content, self.source or "")
 
     @cached_property
     def page(self) -> Page | None:
         """What the text says as a page, if it is HTML."""
-        return page_from_html(self.text, self.source or "") if _HTML.match(self.text) else None
+        return page_from_html(self.text, self.source) if _HTML.match(self.text) else None
 
     @cached_property
     def _raw(self) -> str:
-        return _PREAMBLE.sub("", page_text(self.content, self.source or ""))
+        return _PREAMBLE.sub("", page_text(self.content, self.source))
 
 
 class RecordingTools(Wrapper):
@@ -124,15 +108,25 @@ class RecordingTools(Wrapper):
         self._reasons: dict[str, str] = {}
 
     async def call(self, call: Call) -> Outcome:
-        """Make a call of the agent, which is told if its result is not the page."""
-        *first, last = self._ways(call)
-        for arguments in first:
-            if not isinstance(reading := await self._read(call.name, arguments), Reading):
+        """Make a call of the agent for all of a page; it is told if the result is not the page."""
+        rest = {key: it for key, it in call.arguments.items() if key not in (_START, _LENGTH)}
+        has_length = self.takes(call.name, _LENGTH)
+        ways = [call.arguments]
+        if has_length and self.takes(call.name, _START):
+            ways = [{**rest, _LENGTH: self._limit}]
+        if self.takes(call.name, _RAW) and _url(rest):
+            # The page's source comes first; mcp-server-fetch gives no more of it at a time.
+            ways.insert(0, {**rest, _RAW: True} | ({_LENGTH: 999_999} if has_length else {}))
+        for arguments in ways:
+            reading = await self._read(call.name, arguments)
+            if not isinstance(reading, Reading):
                 return reading
             if reading.page is not None:
-                return self._kept(call, reading)
-        reading = await self._read(call.name, last)
-        return self._kept(call, reading) if isinstance(reading, Reading) else reading
+                break
+        self.readings.append(reading)
+        same = reading.arguments == call.arguments
+        content = in_words(reading.content) if same else _part(reading, call.arguments)
+        return Outcome.of(ToolCallResult({"result": len(self.readings), "content": content}))
 
     async def _read(self, tool: str, arguments: dict[str, Any]) -> Reading | Outcome:
         """What a call gives, or gave before; else why it is not the page."""
@@ -145,30 +139,11 @@ class RecordingTools(Wrapper):
             return outcome
         reading = Reading(tool, arguments, outcome.result.content)
         why = await asyncio.to_thread(getattr, reading, "fault")
-        return self._refused(reading, why) if why else reading
-
-    def _kept(self, call: Call, reading: Reading) -> Outcome:
-        self.readings.append(reading)
-        same = reading.arguments == call.arguments
-        content = in_words(reading.content) if same else _part(reading, call.arguments)
-        return Outcome.of(ToolCallResult({"result": len(self.readings), "content": content}))
-
-    def _ways(self, call: Call) -> Iterator[dict[str, Any]]:
-        """Arguments that give all of what the agent asks for: a page's source, then its text."""
-        parts = {_START, _LENGTH}
-        rest = {key: value for key, value in call.arguments.items() if key not in parts}
-        lengths = self.takes(call.name, _LENGTH)
-        if self.takes(call.name, _RAW) and _url(rest):
-            yield {**rest, _RAW: True} | ({_LENGTH: _HTML_CHARACTERS} if lengths else {})
-        if lengths and self.takes(call.name, _START):
-            yield {**rest, _LENGTH: self._limit}
-        else:
-            yield call.arguments
-
-    def _refused(self, reading: Reading, why: str) -> Outcome:
-        self._reasons[reading.tool] = why
+        if not why:
+            return reading
+        self._reasons[tool] = why
         self.was_garbled |= is_garbled(reading.page.text if reading.page else reading.text)
-        self._told(f"{reading.tool} did not return the page: {why}")
+        self._told(f"{tool} did not return the page: {why}")
         reason = f"This is not the page: {why}. Try another tool, or another address."
         return Outcome.without_result(Kind.FAILED, reason)
 
@@ -223,13 +198,11 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     for first in {reading.whole: reading for reading in chosen}.values():
         room = _MOST_HTML if first.page else limit - sum(map(len, texts))
         text, note = await _complete(first, tools, room)
-        if first.page:
-            is_whole = text == first.text
-            base = first.source or url
-            pages.append(
-                first.page if is_whole else await asyncio.to_thread(page_from_html, text, base)
-            )
-            text = pages[-1].text
+        if page := first.page:
+            if text != first.text:
+                page = await asyncio.to_thread(page_from_html, text, first.source or url)
+            pages.append(page)
+            text = page.text
         texts.append(text)
         notes += [note] if note else []
     text = tidy("\n\n".join(text for text in texts if text.strip()))
@@ -237,12 +210,11 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
         raise PageError(
             f"The agent read nothing from {address(url)}. It said: {one_line(answer) or 'nothing'}"
         )
-    facts = [reading.facts for reading in chosen]
+    facts = [about_page(reading.content, reading.source) for reading in chosen]
     source = pages[0] if pages else Page("", "", "", "")
     own_title = _fact(facts, "title", "ogTitle", "og:title") or source.title
-    own_description = (
-        _fact(facts, "description", "ogDescription", "og:description") or source.description
-    )
+    own_description = _fact(facts, "description", "ogDescription", "og:description")
+    own_description = own_description or source.description
     title = own_title or said_title or heading(text) or address(url)
     leading = _fact(facts, "ogImage", "og:image")
     found = [(leading, title), *markdown_images(text)]
@@ -286,11 +258,17 @@ async def _complete(first: Reading, tools: RecordingTools, room: int) -> tuple[s
     known = {r.start: r for r in tools.readings if r.whole == first.whole}
     texts: list[str] = []
     start: int | None = 0
-    while start is not None and sum(map(len, texts)) < room and len(texts) < _MAX_PARTS:
-        arguments = {**first.arguments, _START: start}
-        part = known.get(start) or await _attempt(tools, first.tool, arguments)
-        if isinstance(part, str):
-            return "".join(texts), f"The text from character {start:,} on is missing: {part}"
+    while start is not None and sum(map(len, texts)) < room and len(texts) < 200:
+        part = known.get(start)
+        if part is None:  # the agent did not ask for it
+            arguments = {**first.arguments, _START: start}
+            outcome = await tools.read(first.tool, arguments)
+            part = Reading(first.tool, arguments, outcome.result.content)
+            why = part.fault if outcome.kind is Kind.OK else one_line(outcome.reason)
+            if outcome.kind is Kind.TIMEOUT:
+                why = "the tool did not answer in time"
+            if why:
+                return "".join(texts), f"The text from character {start:,} on is missing: {why}"
         texts.append(part.text)
         following = part.next_start
         start = following if following is not None and following > start else None
@@ -298,21 +276,10 @@ async def _complete(first: Reading, tools: RecordingTools, room: int) -> tuple[s
     return "".join(texts), note
 
 
-async def _attempt(tools: RecordingTools, name: str, arguments: dict[str, Any]) -> Reading | str:
-    """What the agent did not ask for, or why it cannot be had."""
-    outcome = await tools.read(name, arguments)
-    if outcome.kind is Kind.TIMEOUT:
-        return "the tool did not answer in time"
-    if outcome.kind is not Kind.OK:
-        return one_line(outcome.reason)
-    part = Reading(name, arguments, outcome.result.content)
-    return part.fault or part
-
-
-def _url(arguments: Mapping[str, Any]) -> str | None:
+def _url(arguments: Mapping[str, Any]) -> str:
     """The first URL among the arguments of a call."""
     named = (text.strip() for _, text, _ in texts("", arguments))
-    return next((it for it in named if re.match("https?:", it, re.IGNORECASE)), None)
+    return next((it for it in named if re.match("https?:", it, re.IGNORECASE)), "")
 
 
 def _fact(facts: list[Mapping[str, Any]], *names: str) -> str:

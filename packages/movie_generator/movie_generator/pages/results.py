@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -28,8 +29,8 @@ _STATUSES = """
     statusCode status_code httpStatusCode http_status httpStatus pageStatusCode responseStatus
     original_status status code
 """.split()  # noqa: SIM905  a list would take 10 lines
+_FAILURES = {"success": False, "ok": False, "isError": True, "is_error": True}
 _ERRORS = ("error", "error_message", "errorMessage", "err", "warning", "message", "detail")
-_UNDONE = ("queued", "pending", "running", "processing")
 _JOBS = ("success", "jobId", "job_id", "taskId", "task_id")
 """What tells of work on a page that is not done, where nothing tells of the page."""
 _ABOUT = ("metadata", "crawl", "error", "response")
@@ -40,6 +41,7 @@ _LONGEST_NOTICE = 700
 _LONGEST_LEAD = 100
 """Of words such as "Here is the page:" beside the page."""
 _STATUS = r"\b[45]\d\d\b"
+_STATUS_ALONE = re.compile(r"([45]\d\d)(?: [A-Z].{0,40})?")
 _NOTICE = re.compile(
     r"(?:\W*(?:result|\w{1,8}!)\s)?"
     rf"(?:\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}"
@@ -87,7 +89,6 @@ _ADVICE = re.compile(
     re.IGNORECASE,
 )
 """What errors tell their readers, unlike articles about them."""
-_FEWEST_SENTENCES = 3
 _SWITCHED_ON = (
     r"(?:aktivier\w+|einschalten|activez|activer|activar?|ativ(?:e|ar)|attivar?e?|abilit\w+"
     r"|habilit\w+|включ\w+|włącz\w*|schakel\w*|zapněte|aktivera?)"
@@ -108,7 +109,6 @@ _SHELL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What a browser shows until it has run a page's scripts."""
-_LONGEST_SHELL = 300
 _FENCED = re.compile(r"\s*```\w*\n(.*?)\n```\s*", re.DOTALL)
 _DATA = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=]{200,}\s*")
 _FAILED = re.compile(
@@ -142,11 +142,10 @@ _PATH = re.compile(
     r"|(?<![\w/:.])\.?[\w-]+/)[\w.@~-]+\.[A-Za-z]\w{0,5}\b"
 )
 _IS_PATH = re.compile(rf"(?:\w{{1,20}}: ?)?(?:{_PATH.pattern})(?:\n\w+: \S+)*")
-_LONGEST_HINT = 400
-"""Characters beside the path of a file."""
-_FEW = 2
-"""Characters that no tool reads are on many pages that can be read."""
-_UNREAD = "\N{REPLACEMENT CHARACTER}"
+_MISREAD = re.compile(
+    "[ÃÂâ][\x80-\xbf\u0152-\u0178\u2018-\u2022\u20ac\u2122]"
+    "|ï¿½|锟斤拷|\\b[\u0430-\u044f][\u0410-\u042f]{2,}"
+)
 _ENCODINGS = {
     "latin-1": 2,
     "cp1252": 2,
@@ -186,10 +185,7 @@ def page_text(value: object, address: str = "") -> str:
 
 def about_page(value: object, address: str = "") -> dict[str, Any]:
     """What a tool says of the page beside its words, such as ``title`` or ``ogImage``."""
-    said: dict[str, Any] = {}
-    for found in _objects(value, address):
-        said = {**found, **said}
-    return said
+    return dict(ChainMap(*map(dict, _objects(value, address))))
 
 
 def fault(value: object, text: str, address: str = "") -> str:
@@ -197,17 +193,17 @@ def fault(value: object, text: str, address: str = "") -> str:
     said = one_line(text, 200)
     objects = [(it, _reason(it)) for it in _objects(value, address)]
     for found, reason in objects:
-        if status := next((it for key in _STATUSES if (it := _status(found.get(key)))), 0):
-            return f"the page answered {status}" + (f" ({reason})" if reason else "")
+        statuses = (_STATUS_ALONE.fullmatch(str(found.get(key))) for key in _STATUSES)
+        if status := next(filter(None, statuses), None):
+            return f"the page answered {status[1]}" + (f" ({reason})" if reason else "")
     for found, reason in objects:
-        failed = any(found.get(key) is False for key in ("success", "ok"))
-        failed = failed or any(found.get(key) is True for key in ("isError", "is_error"))
         state = str(found.get("status")).lower()
+        failed = any(found.get(key) is it for key, it in _FAILURES.items())
         failed = failed or state in ("error", "failed", "failure")
         unknown = found is value and not found.keys() & {*_TEXTS} and any(map(found.get, _JOBS))
-        failed = failed or ((unknown or state in _UNDONE) and len(text) < _LONGEST_NOTICE)
+        undone = unknown or state in ("queued", "pending", "running", "processing")
         told = bool(reason) and reason not in (found.get("message"), found.get("warning"))
-        if failed or (told and len(text) < _LONGEST_NOTICE):
+        if failed or ((undone or told) and len(text) < _LONGEST_NOTICE):
             return f"the tool failed: {reason or said or 'it does not say why'}"
     if warning := _JINA_WARNING.search(text[:2000]):
         return f"the tool failed: {warning[1]}"
@@ -227,7 +223,7 @@ def fault(value: object, text: str, address: str = "") -> str:
     if notice or is_shell(text) or text.strip().lower() in _NOTHING:
         return f"it is only a notice: {said}"
     beside = len(_PATH.sub("", text))
-    is_hint = beside < len(text) and beside < _LONGEST_HINT and _SAVED.search(text)
+    is_hint = beside < len(text) and beside < 400 and _SAVED.search(text)
     if is_hint or _IS_PATH.fullmatch(text.strip()):
         return f"it is the path of a file instead of its text: {said}"
     return ""
@@ -245,12 +241,12 @@ def _is_titled(text: str) -> bool:
     title = _TITLED.match(text)
     if title is None or _NOTICE.match(title[1]) or _ADVICE.search(text):
         return False
-    return len(re.findall(r"\w[.!?](?:\s|$)", text[title.end() :])) >= _FEWEST_SENTENCES
+    return len(re.findall(r"\w[.!?](?:\s|$)", text[title.end() :])) >= 3
 
 
 def is_shell(text: str) -> bool:
     """Whether a text is what a page shows to programs without JavaScript."""
-    return len(text) <= _LONGEST_SHELL and _SHELL.match(text) is not None
+    return len(text) <= 300 and _SHELL.match(text) is not None
 
 
 def mended(text: str) -> str:
@@ -270,33 +266,27 @@ def is_garbled(text: str) -> bool:
     """Whether many of the characters can only come from a wrong encoding.
 
     Replacement characters and those of terminals show that at once. Beyond that, no language has
-    mostly letters between À and ÿ, and none puts ``Ã`` before signs.
+    mostly letters between À and ÿ, and none puts ``Ã`` before signs. Two may be on any page.
     """
     sample = text[:200_000]
     letters = sum(it.isalpha() for it in sample)
-    unread = sum(it == _UNREAD or "\x80" <= it <= "\x9f" for it in sample)
+    unread = sum(it == "\N{REPLACEMENT CHARACTER}" or "\x80" <= it <= "\x9f" for it in sample)
     high = sum("\xa1" <= it <= "\xff" for it in sample)
-    pairs = len(
-        re.findall(
-            "[ÃÂâ][\x80-\xbf\u0152-\u0178\u2018-\u2022\u20ac\u2122]|ï¿½|锟斤拷|\\b[\\u0430-\\u044f][\\u0410-\\u042f]{2,}",
-            sample,
-        )
-    )
+    pairs = len(_MISREAD.findall(sample))
     total = max(letters, 20)
-    return any(it > _FEW and it * 100 > total for it in (unread, pairs)) or high * 2 > total
+    return any(it > 2 and it * 100 > total for it in (unread, pairs)) or high * 2 > total
 
 
 def _json(text: str) -> object:
     """What ``text`` is the JSON of, if that is an object, a list or a string with escapes."""
     if text.lstrip()[:1] not in ("{", "[", '"'):
         return None
+    found: object = None
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        try:  # a value on each line
+        with suppress(ValueError, RecursionError):  # a value on each line
             found = [json.loads(it) for it in text.split("\n") if it.strip()]
-        except (ValueError, RecursionError):
-            return None
     return None if isinstance(found, str) and "\\" not in text else found
 
 
@@ -319,25 +309,16 @@ def _objects(value: object, address: str) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, list):
         entries = [it for it in value if isinstance(it, Mapping | str)]
         ours = [it for it in entries if address and _is_at(it, address)]
-        for item in ours or (entries if len(entries) == 1 else entries[:0]) or _parsed(entries):
+        if len(entries) > 1:
+            # Blocks of different kinds are of one page; several objects are several pages.
+            entries = [it for it in entries if isinstance(it, Mapping) and not media_in(it)]
+        for item in ours or (entries if len(entries) == 1 else ()):
             yield from _objects(item, address)
     if isinstance(value, Mapping):
         yield value
         for key in (*_ABOUT, "data", "result", "results", "failed_results", "statuses", "page"):
             if isinstance(inner := value.get(key), Mapping | list | str) and inner:
                 yield from _objects(inner, address)
-
-
-def _parsed(entries: list[Any]) -> list[Any]:
-    """Blocks of different kinds are of one page; several objects are several pages."""
-    objects = [it for it in entries if isinstance(it, Mapping) and not media_in(it)]
-    return objects if len(objects) == 1 else []
-
-
-def _status(value: object) -> int:
-    """A status of HTTP that means a failure, else 0."""
-    status = re.fullmatch(r"([45]\d\d)(?: [A-Z].{0,40})?", str(value))
-    return int(status[1]) if status and not isinstance(value, bool) else 0
 
 
 def _is_at(value: object, address: str) -> bool:

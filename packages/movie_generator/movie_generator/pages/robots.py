@@ -68,10 +68,8 @@ class Robots:
             said = f"{address(url)} cannot be read: {rules}"
             raise RobotsUnknownError(said, passes=rules.passes)
         if rules is not None and not rules.can_fetch(url, PRODUCT):
-            raise RobotsRefusedError(
-                f"{address(url)} is not read: the site's robots.txt asks programs not to read it. "
-                f"{_HOW_TO_READ}"
-            )
+            asks = "the site's robots.txt asks programs not to read it."
+            raise RobotsRefusedError(f"{address(url)} is not read: {asks} {_HOW_TO_READ}")
 
     async def _rules(self, url: str) -> Protego | RobotsUnknownError | None:
         """What the file says; None allows everything."""

@@ -131,9 +131,7 @@ class GuardedTools(Wrapper):
 def named_hosts(text: str, *, is_host: bool = False) -> set[str]:
     """Every host that a program might read in ``text``, as it goes to the resolver.
 
-    Args:
-        text: Words, code, JSON, or an address.
-        is_host: Whether all of it should be one, by the name of its argument.
+    The text is words, code, JSON, or an address; all of it should be one if it ``is_host``.
 
     Raises:
         UrlRefusedError: Something in it leads elsewhere than to a web address.
@@ -192,14 +190,11 @@ def _hosts_without_scheme(text: str, *, is_host: bool) -> Iterator[str]:
                 yield str(address)
     for match in _V6.finditer(text):
         with suppress(ValueError):
-            if match["open"] or _is_in_use(IPv6Address(match["v6"])):
-                yield str(IPv6Address(match["v6"]))
-
-
-def _is_in_use(address: IPv6Address) -> bool:
-    """Whether this is more than names between colons, as programs have them."""
-    is_inside = address.is_link_local or Range.of(address) in (Range.MACHINE, Range.NETWORK)
-    return (is_inside and int(address) > 0) or address.ipv4_mapped is not None
+            v6 = IPv6Address(match["v6"])
+            is_inside = v6.is_link_local or Range.of(v6) in (Range.MACHINE, Range.NETWORK)
+            # Programs have names between colons, too.
+            if match["open"] or v6.ipv4_mapped or (is_inside and int(v6) > 0):
+                yield str(v6)
 
 
 def texts(

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
 import httpx2
 
@@ -18,8 +18,6 @@ from mcp_ghost.guard import AddressPolicy, Range, domains
 from mcp_ghost.text import one_line
 from movie_generator.errors import SettingsError
 
-_PORT_OR_PATH = re.compile(r"[:/?#@]")
-_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 _HOST_PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+")
 
 
@@ -67,7 +65,7 @@ def _host_pattern(text: str) -> str:
     """A host as it is compared: lower case, international names in ASCII."""
     star, host = ("*.", text[2:]) if text.startswith("*.") else ("", text)
     name = host.strip("[]")
-    if not _PORT_OR_PATH.search(host):
+    if not re.search(r"[:/?#@]", host):
         try:
             name = httpx2.URL(f"http://{host}/").raw_host.decode("ascii")
         except (httpx2.InvalidURL, ValueError):
@@ -95,13 +93,7 @@ def url_key(url: str) -> str:
         # Of most addresses, this is how earlier versions wrote them, too.
         plain = f"{read.scheme}://{host}{port}{path or '/'}{'?' if query else ''}{query}"
         # Unreserved characters may be escaped (RFC 3986, section 6.2.2.2).
-        plain = _ESCAPED.sub(_unescaped, plain)
+        plain = re.sub("%[0-9A-Fa-f]{2}", lambda it: quote(unquote_to_bytes(it[0]), ""), plain)
         if read.fragment.startswith(("!", "/")):  # a page of its own, which a script shows
             plain += f"#{read.fragment}"
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    character = chr(int(found[1], 16))
-    plain = character.isascii() and (character.isalnum() or character in "-._~")
-    return character if plain else found[0].upper()

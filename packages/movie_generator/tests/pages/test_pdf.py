@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from movie_generator.errors import PageError
-from movie_generator.pages.fetch import fetch_page
+from movie_generator.pages.fetch import fetch_page, page_from_pdf
 from movie_generator.pages.page import Page
-from movie_generator.pages.pdf import page_from_pdf
 from movie_generator.pages.robots import Robots
 from movie_generator.pages.urls import UrlPolicy
 from movie_generator.settings import Limits
