@@ -107,9 +107,9 @@ def _in_digits(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
         span = (found[0], found.start(), found.end())
         one, two, three = (int(it) for it in found.groups() if it)
         readings = [(one, two, three)] if found[1] else [(three, two, one), (three, one, two)]
-        for year, month, day in dict.fromkeys(readings):
-            if 1 <= month <= 12 and 1 <= day <= 31:
-                yield Moment(*span, year, month, day)
+        for numbers in dict.fromkeys(readings):
+            if 1 <= numbers[1] <= 12 and 1 <= numbers[2] <= 31:
+                yield Moment(*span, *numbers)
     for found in _DAY_AND_MONTH.finditer(text) if "de" in languages else ():
         if _FORMS["version"].search(text, max(0, found.start() - _NEAR), found.start()):
             continue

@@ -36,7 +36,6 @@ _FAR = 20
 _OF_THOSE = frozenset({"them", "whom", "these", "those", "other"})
 """What counts refers to something named before."""
 _YEAR = re.compile(r"(?<![\d.,])(1\d{3}|20\d{2})(?![\d]|[.,]\d)")
-_REACH = 300
 _CLOSING = re.compile(r"(?<![\d.,])(1\d|20)\d\d[-/](\d\d)(?![\d.,-])")
 _SHORT = re.compile(r"(?<![\w.,])'(\d\d)(?![\w'])")
 
@@ -68,16 +67,13 @@ class Figures:
         if date.year not in self.years or not (date.month or date.day):
             return date.year in self.years
         apart = replace(date, year=None)
-        return any(
-            it.year is None and apart.agrees(it) and self._year_around(it.start) == date.year
-            for it in self.moments
-        )
-
-    def _year_around(self, place: int) -> int | None:
-        """The year that was named last before ``place``, or soon behind it."""
-        before = _YEAR.findall(self.text, max(0, place - _REACH), place)
-        behind = _YEAR.findall(self.text, place, place + _REACH // 3)
-        return int(before[-1]) if before else int(behind[0]) if behind else None
+        for it in self.moments:
+            if it.year is None and apart.agrees(it):
+                before = _YEAR.findall(self.text, max(0, it.start - 300), it.start)
+                behind = _YEAR.findall(self.text, it.start, it.start + 100)
+                if [*reversed(before), *behind][:1] == [f"{date.year}"]:  # the nearest
+                    return True
+        return False
 
     def completed(self, text: str) -> str:
         """``text`` with ``'72`` as the year of the page that ends so."""

@@ -7,7 +7,6 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -118,7 +117,11 @@ def is_in(text: str, language: str) -> bool:
     if letters < _FEWEST_LETTERS:
         return True
     code = language.partition("-")[0].lower()
-    expected = _letters_of(language)
+    tags = language.replace("-", "_")
+    likely = get_global("likely_subtags")
+    known = likely.get(tags) or likely.get(tags.partition("_")[0]) or ""
+    scripts = (it for it in (*tags.split("_"), *known.split("_")) if it in _OF_LETTERS)
+    expected = _OF_LETTERS.get(next(scripts, ""), frozenset())
     if expected and sum(kinds[it] for it in expected) * 2 < letters:
         return False
     kana = kinds["HIRAGANA"] + kinds["KATAKANA"]
@@ -132,16 +135,6 @@ def is_in(text: str, language: str) -> bool:
     others = [it for it in counts if it != code] if code in counts else ["en", "de"]
     best = max(counts[it] for it in others)
     return best * 6 < len(words) or best <= 3 * counts.get(code, 0)
-
-
-@cache
-def _letters_of(language: str) -> frozenset[str]:
-    """As Unicode names them; nothing if unsure."""
-    tags = language.replace("-", "_")
-    likely = get_global("likely_subtags")
-    known = likely.get(tags) or likely.get(tags.partition("_")[0]) or ""
-    named = [it for it in (*tags.split("_"), *known.split("_")) if it in _OF_LETTERS]
-    return _OF_LETTERS[named[0]] if named else frozenset()
 
 
 def _script(character: str) -> str:

@@ -119,13 +119,20 @@ class RecordingTools(Wrapper):
             ways.insert(0, {**rest, _RAW: True} | ({_LENGTH: 999_999} if has_length else {}))
         for arguments in ways:
             reading = await self._read(call.name, arguments)
-            if not isinstance(reading, Reading):
-                return reading
-            if reading.page is not None:
+            if not isinstance(reading, Reading) or reading.page is not None:
                 break
+        if not isinstance(reading, Reading):
+            return reading
         self.readings.append(reading)
-        same = reading.arguments == call.arguments
-        content = in_words(reading.content) if same else _part(reading, call.arguments)
+        content = in_words(reading.content)
+        if reading.arguments != call.arguments:  # the agent is shown as much as it asked for
+            start, length = call.arguments.get(_START), call.arguments.get(_LENGTH)
+            start = start if isinstance(start, int) else 0
+            end = start + (length if isinstance(length, int) else _USUAL_LENGTH)
+            page = reading.page
+            text = f"{page.title}\n\n{page.text}" if page else reading.text
+            left = f"\n[{len(text) - end:,} more characters, which the program has]"
+            content = text[start:end] + (left if len(text) > end else "")
         return Outcome.of(ToolCallResult({"result": len(self.readings), "content": content}))
 
     async def _read(self, tool: str, arguments: dict[str, Any]) -> Reading | Outcome:
@@ -170,17 +177,6 @@ class RecordingTools(Wrapper):
         """Whether the tool ``name`` has an argument of that name."""
         tool = self.tools.get(name)
         return bool(tool and argument in tool.schema["function"]["parameters"]["properties"])
-
-
-def _part(reading: Reading, asked: Mapping[str, Any]) -> str:
-    """As much of a reading as the agent asked for."""
-    start, length = asked.get(_START), asked.get(_LENGTH)
-    start = start if isinstance(start, int) else 0
-    end = start + (length if isinstance(length, int) else _USUAL_LENGTH)
-    page = reading.page
-    text = f"{page.title}\n\n{page.text}" if page else reading.text
-    left = f"\n[{len(text) - end:,} more characters, which the program has]"
-    return text[start:end] + (left if len(text) > end else "")
 
 
 async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> Page:
@@ -282,6 +278,6 @@ def _url(arguments: Mapping[str, Any]) -> str:
     return next((it for it in named if re.match("https?:", it, re.IGNORECASE)), "")
 
 
-def _fact(facts: list[Mapping[str, Any]], *names: str) -> str:
+def _fact(facts: list[dict[str, Any]], *names: str) -> str:
     values = (line(fact.get(name)) for fact in facts for name in names)
     return next((value for value in values if value), "")

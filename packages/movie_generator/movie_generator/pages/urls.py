@@ -39,8 +39,23 @@ class UrlPolicy(AddressPolicy):
         Raises:
             SettingsError: One of them is not a host.
         """
-        allowed = frozenset(map(_host_pattern, hosts or ()))
-        return cls(allow_private, allowed or None)
+        allowed: set[str] = set()
+        for text in hosts or ():
+            star, host = ("*.", text[2:]) if text.startswith("*.") else ("", text)
+            name = host.strip("[]")
+            if not re.search(r"[:/?#@]", host):
+                try:  # international names go to the resolver in ASCII
+                    name = httpx2.URL(f"http://{host}/").raw_host.decode("ascii")
+                except (httpx2.InvalidURL, ValueError):
+                    name = ""
+            pattern = f"{star}{name.lower().rstrip('.')}"
+            if not _HOST_PATTERN.fullmatch(pattern):
+                raise SettingsError(
+                    f"MOVIE_ALLOWED_HOSTS: {text!r} is not a host. Write names such as "
+                    "example.com, or *.example.com for all below it, with commas between them."
+                )
+            allowed.add(pattern)
+        return cls(allow_private, frozenset(allowed) or None)
 
     def check_host(self, host: str) -> None:
         """See :class:`AddressPolicy`."""
@@ -59,24 +74,6 @@ class UrlPolicy(AddressPolicy):
 
 PUBLIC = UrlPolicy()
 """Any public host."""
-
-
-def _host_pattern(text: str) -> str:
-    """A host as it is compared: lower case, international names in ASCII."""
-    star, host = ("*.", text[2:]) if text.startswith("*.") else ("", text)
-    name = host.strip("[]")
-    if not re.search(r"[:/?#@]", host):
-        try:
-            name = httpx2.URL(f"http://{host}/").raw_host.decode("ascii")
-        except (httpx2.InvalidURL, ValueError):
-            name = ""
-    pattern = f"{star}{name.lower().rstrip('.')}"
-    if not _HOST_PATTERN.fullmatch(pattern):
-        raise SettingsError(
-            f"MOVIE_ALLOWED_HOSTS: {text!r} is not a host. Write names such as example.com, or "
-            "*.example.com for all below it, with commas between them."
-        )
-    return pattern
 
 
 def url_key(url: str) -> str:
