@@ -136,17 +136,13 @@ def chat(flags: Flags, interruption: Interruption) -> int:
 
 async def _requests(*, is_there: bool) -> AsyncIterator[str]:
     """The lines of standard input that say something."""
-    if not is_there:
-        for line in sys.stdin or ():
-            if line.strip():
-                yield line.strip()
-        return
+    piped = iter(sys.stdin or ())
     while True:
         try:
-            line = (await line_after("> ")).strip()
-        except EOFError:
+            line = (await line_after("> ") if is_there else next(piped)).strip()
+        except (EOFError, StopIteration):
             return
-        if line in ("/exit", "/quit"):
+        if is_there and line in ("/exit", "/quit"):
             return
         if line:
             yield line

@@ -38,8 +38,6 @@ class RunView:
         kind = event["type"]
         if kind in _NOTICES:
             self._screen.text(one_line(_NOTICES[kind].format_map(event)), "yellow", mark="!")
-            self._think()
-            return
         # "server_failed" is left out: the engine's warning reports it, in full.
         match kind:
             case "run_start":
@@ -51,7 +49,6 @@ class RunView:
             case "server_connected":
                 parts = [(one_line(event["server"], 60), "green"), ("connected", "")]
                 self._screen.parts(parts, mark="✓", style="green")
-                self._think()
             case "model_reply" if event["content"] and event["tool_calls"]:
                 self._screen.text(one_line(event["content"]), "dim italic", mark="…")
             case "tool_call":
@@ -67,9 +64,10 @@ class RunView:
                 parts = [(one_line(event["tool_name"], 60), style)]
                 parts += [(duration(event["execution_time"]), ""), (more, "dim")]
                 self._screen.parts([part for part in parts if part[0]], mark=mark, style=style)
-                self._think()
             case "run_end":
                 self._screen.idle()
+        if kind in _NOTICES or kind in ("server_connected", "tool_result"):
+            self._screen.busy("The model thinks …")
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -95,9 +93,6 @@ class RunView:
             (duration(metadata["total_execution_time"]), ""),
         ]
         self._screen.parts(parts, mark="✓" if result["success"] else "✗")
-
-    def _think(self) -> None:
-        self._screen.busy("The model thinks …")
 
 
 class Warnings(logging.Handler):

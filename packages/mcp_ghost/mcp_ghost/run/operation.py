@@ -209,14 +209,11 @@ class Operation(Run):
         elif reply is not None:
             self._messages.pop()  # it is added again where it is taken for the answer
             return LoopResult(reply, LoopEnd.ANSWER, done)
-        left = settings["max_iterations"] - done
-        if left <= 0:
-            return LoopResult(LLMResponse(None, ""), LoopEnd.LIMIT, done)
         return await run_loop(
             self._messages,
             ask=lambda messages, iteration: self._ask(messages, done + iteration),
             answer_calls=lambda response, iteration: answer_calls(response, done + iteration),
-            max_iterations=left,
+            max_iterations=settings["max_iterations"] - done,
             tools=lambda: names_of(conversation.known_tools),
         )
 
@@ -226,11 +223,19 @@ class Operation(Run):
             return await self._answered(loop.response, was_held=was_held)
         if loop.end is LoopEnd.FAILED_CALL:
             return _Ending(None, "a tool call failed, and backtracking is off")
+        why = f"the limit of {self.settings['max_iterations']} iterations was reached"
         if loop.end is LoopEnd.EMPTY_REPLY:
             self._failed(_empty(loop.response), "asked for an answer without tools")
-            return await self._answer_without_tools("the model's last reply was empty")
-        limit = self.settings["max_iterations"]
-        return await self._answer_without_tools(f"the limit of {limit} iterations was reached")
+            why = "the model's last reply was empty"
+        text = prompts.LAST_ANSWER.format(why=f"{why[:1].upper()}{why[1:]}.")
+        self._messages.append({"role": "user", "content": text})
+        response = await self._ask_model(self._messages, self.account.replies + 1, [])
+        if not response.tool_calls and (response.content or "").strip():
+            return await self._answered(response, why, was_held=True)
+        self._append(response)  # a model that still gives no answer has none
+        if not response.tool_calls:
+            self._failed(_empty(response))
+        return _Ending(None, why)
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
         toolbox = self.conversation.toolbox
@@ -246,18 +251,6 @@ class Operation(Run):
             told = "asked the model to make the call again"
             self.account.failed(self.settings["provider"], error, told)
             raise
-
-    async def _answer_without_tools(self, why: str) -> _Ending:
-        """The last chance; a model that still gives no answer has none."""
-        text = prompts.LAST_ANSWER.format(why=f"{why[:1].upper()}{why[1:]}.")
-        self._messages.append({"role": "user", "content": text})
-        response = await self._ask_model(self._messages, self.account.replies + 1, [])
-        if not response.tool_calls and (response.content or "").strip():
-            return await self._answered(response, why, was_held=True)
-        self._append(response)
-        if not response.tool_calls:
-            self._failed(_empty(response))
-        return _Ending(None, why)
 
     def _failed(self, words: str, recovery: str | None = None) -> _Ending:
         """Note a reply that is of no use, and how the run ends if it ends there."""
