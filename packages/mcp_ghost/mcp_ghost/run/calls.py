@@ -214,10 +214,8 @@ class Calls:
         return tool is not None and tool.is_read_only
 
 
-def calls_of(response: LLMResponse, iteration: int) -> list[Call]:
+def calls_of(response: LLMResponse, iteration: int) -> Iterator[Call]:
     """The calls of a reply, with what is wrong with them."""
-    reasoning = response.text or response.reasoning or ""
-    calls: list[Call] = []
     for position, asked in enumerate(response.tool_calls or ()):
         flaw = None
         try:
@@ -234,19 +232,16 @@ def calls_of(response: LLMResponse, iteration: int) -> list[Call]:
             flaw = Outcome.without_result(Kind.CUT_OFF, _CUT_OFF)
         elif response.finish_reason == "content_filter":
             flaw = Outcome.without_result(Kind.CUT_OFF, _FILTERED)
-        calls.append(
-            Call(
-                asked.function.name,
-                arguments,
-                id=asked.id,
-                written=asked.function.arguments,
-                iteration=iteration,
-                position=position,
-                reasoning=reasoning,
-                flaw=flaw,
-            )
+        yield Call(
+            asked.function.name,
+            arguments,
+            id=asked.id,
+            written=asked.function.arguments,
+            iteration=iteration,
+            position=position,
+            reasoning=response.text or response.reasoning or "",
+            flaw=flaw,
         )
-    return calls
 
 
 def steps(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from mcp_ghost.results import JSON, jsonable, parsed
 from mcp_ghost.run.report.account import Account, ToolRecord
@@ -79,18 +80,16 @@ def with_dependencies(chain: Sequence[ToolRecord], known: Iterable[str]) -> list
     told = {place for text in known for place in _places(text)}
     came_from: dict[str, int] = {}
     linked: list[ToolRecord] = []
-    waiting: list[tuple[int, ToolRecord]] = []
-    for position, record in enumerate(chain):
-        if waiting and waiting[0][1].iteration < record.iteration:
-            for earlier, done in waiting:  # the results of one reply are seen by the next
-                for leaf in _leaves(done.result):
-                    for value in _places(leaf):
-                        came_from.setdefault(value, earlier)
-            waiting = []
-        waiting.append((position, record))
-        leaves = {leaf for leaf in _leaves(record.arguments) if leaf not in told}
-        sources = {came_from[leaf] for leaf in leaves if leaf in came_from}
-        linked.append(replace(record, depends_on=sorted(sources)))
+    for _, calls in groupby(enumerate(chain), key=lambda it: it[1].iteration):
+        reply = [*calls]
+        for _, record in reply:
+            leaves = {leaf for leaf in _leaves(record.arguments) if leaf not in told}
+            sources = {came_from[leaf] for leaf in leaves if leaf in came_from}
+            linked.append(replace(record, depends_on=sorted(sources)))
+        for position, record in reply:  # the next reply sees the results
+            for leaf in _leaves(record.result):
+                for value in _places(leaf):
+                    came_from.setdefault(value, position)
     return linked
 
 
