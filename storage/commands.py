@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -110,7 +110,8 @@ class Commands:
         print(plain(f"Forgot {names}."))
         print(f"Logs stay in {self._workdir}: delete them too, or the next rebuild will read them.")
         places = {(it.story, it.story_sha256) for it in chosen}
-        return _all(self._write(Known(name, sha256, ())) for name, sha256 in sorted(places))
+        written = [self._write(Known(name, sha256, ())) for name, sha256 in sorted(places)]
+        return all(written)
 
     def _known(self, story: str | None) -> Iterator[Known]:
         """Yield the stories that ``story`` means; all of them when it is None."""
@@ -131,7 +132,8 @@ class Commands:
 
     def write_all(self, story: str | None = None) -> bool:
         """Write the Markdown of a story, or of all."""
-        return _all(self._write(known) for known in self._known(story))
+        written = [self._write(known) for known in self._known(story)]
+        return all(written)
 
     def _write(self, known: Known) -> bool:
         try:
@@ -204,11 +206,6 @@ class Commands:
         for memory in sorted(memories, key=lambda memory: memory.room.id):
             room, what = normal(memory.room.name), f"{memory.title}: {memory.text}"
             yield f"  {room} ({memory.room.id}): {normal(what)}"
-
-
-def _all(done: Iterable[bool]) -> bool:
-    """Return whether all of it could be done; what comes after a failure is done too."""
-    return all(list(done))
 
 
 def _warn(message: str) -> None:

@@ -1,7 +1,7 @@
 """Episodes as processes on this machine."""
 
 from evaluation.figures import LogTail
-from evaluation.fleet.limits import USED_UP, Limits
+from evaluation.fleet.limits import Limits
 from evaluation.fleet.process import EpisodeProcess
 from evaluation.plan import Cell, Plan
 from session.record.event_log import EVENTS_FILE
@@ -17,19 +17,7 @@ class LocalEpisode(EpisodeProcess):
     ) -> None:
         self.cell = cell
         self.tail = LogTail(plan.folder(cell) / EVENTS_FILE)
-        self._refused = False
-
-        def answer(what: str, number: float) -> float | None:
-            wait = limits.answer(what, number)
-            self._refused |= wait is None
-            return wait
-
-        super().__init__(plan.job(cell, threads), plan.errors(cell), answer, lock=lock)
-
-    @property
-    def failure(self) -> str:
-        """Why it could not be played to its end; empty when it could."""
-        return USED_UP if self._refused else super().failure
+        super().__init__(plan.job(cell, threads), plan.errors(cell), limits.answer, lock=lock)
 
 
 class LocalExecutor:

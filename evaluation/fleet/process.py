@@ -25,6 +25,7 @@ from typing import Any, cast
 from evaluation import ROOT
 from evaluation.agreement import differences, program_at_hand
 from evaluation.fleet.channel import Answer, DurableAck, ParentChannel, serve
+from evaluation.fleet.limits import USED_UP
 from mcp_ghost.cli.interruption import Interruption
 from mcp_ghost.env_file import load_env_file
 from mcp_ghost.redact import redact
@@ -163,6 +164,7 @@ class EpisodeProcess:
     ) -> None:
         """Start it; ``errors`` is where it says what went wrong, ``answer`` what it may do."""
         self._code: int | None = None
+        self._refused = False
         self._errors = errors
         self._errors.parent.mkdir(parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()
@@ -171,7 +173,13 @@ class EpisodeProcess:
             self._process = _Fork(theirs, files, cwd or Path.cwd(), environment)
             self._pid = self._process.fork()
         reaper.guard(self._pid)
-        serve(ours, job, answer)
+
+        def answered(what: str, number: float) -> float | None:
+            wait = answer(what, number)
+            self._refused |= wait is None
+            return wait
+
+        serve(ours, job, answered)
 
     def ended(self) -> bool:
         """Whether it is over; then ``failure`` says how."""
@@ -182,6 +190,8 @@ class EpisodeProcess:
     @property
     def failure(self) -> str:
         """Why the process could not play the episode; empty when it could."""
+        if self._refused:
+            return USED_UP
         code = self._code if self._has_ended() else None
         if not code:
             return ""

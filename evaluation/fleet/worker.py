@@ -13,7 +13,6 @@ from evaluation import ROOT
 from evaluation.fleet.channel import KEPT
 from evaluation.fleet.file_sync import Growth, unpack
 from evaluation.fleet.folder import own_folder
-from evaluation.fleet.limits import USED_UP
 from evaluation.fleet.process import EpisodeProcess
 from mcp_ghost.servers import reaper
 
@@ -54,7 +53,7 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
     with own_folder(_PREFIX) as own:
         folder = own / order.place
         unpack(order.files, folder)
-        growth, lock, refused = Growth(folder), threading.Lock(), threading.Event()
+        growth, lock = Growth(folder), threading.Lock()
 
         def ship() -> bool:
             with lock:  # a piece must not overtake another
@@ -64,10 +63,7 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
         def answer(what: str, number: float) -> float | None:
             if what == KEPT and not ship():
                 raise ConnectionError("another process is already playing it")
-            wait: float | None = 0.0 if what == KEPT else ask("answer", what, number)
-            if wait is None:
-                refused.set()
-            return wait
+            return 0.0 if what == KEPT else ask("answer", what, number)
 
         cwd = Path(order.cwd) if Path(order.cwd).is_dir() else ROOT
         job = _at_home(order, own, folder)
@@ -86,7 +82,7 @@ def play(order: Order, ask: Ask) -> tuple[str, str]:
             process.stop()
             process.wait(time.monotonic() + _STOP_WAIT)
         ship()
-        return USED_UP if refused.is_set() else process.failure, process.last_words()
+        return process.failure, process.last_words()
 
 
 def _at_home(order: Order, own: Path, folder: Path) -> dict[str, Any]:

@@ -41,7 +41,7 @@ BLOCKED = {
 }
 """Ways on which the player is told why not."""
 
-_ORIGINAL_WAYS: Ways = {
+ORIGINAL_WAYS: Ways = {
     ("landing_stage", "cliff_path"): "north",
     ("cliff_path", "courtyard"): "north",
     ("courtyard", "hall"): "north",
@@ -130,7 +130,7 @@ def draw(random: Random) -> Layout:
         hosts = {room: random.choice(others) for room, others in CHOICES.items()}
         links = [(host, room) for room, host in hosts.items() if room != "cellar"]
         ways = _laid_out([*_FIXED_LINKS, *links, ("kettle_room", "jar_room")], random)
-        as_before = sum(ways.get(way) == direction for way, direction in _ORIGINAL_WAYS.items())
+        as_before = sum(ways.get(way) == direction for way, direction in ORIGINAL_WAYS.items())
         if ways and as_before <= _MOST_AS_BEFORE and _block(ways, random):
             break
     wind, first_wind = random.sample([each for each in COMPASS if each != "west"], 2)
@@ -142,14 +142,6 @@ def draw(random: Random) -> Layout:
         wind=wind,
         first_wind=first_wind,
     )
-
-
-def original() -> Layout:
-    """The original's own."""
-    ways = dict(_ORIGINAL_WAYS)
-    ways |= {(there, here): OPPOSITE[way] for (here, there), way in _ORIGINAL_WAYS.items()}
-    hosts = {room: others[0] for room, others in CHOICES.items()}
-    return Layout(hosts, ways, HOMES, "kitchen_garden", "west", "east")
 
 
 def _laid_out(links: list[tuple[str, str]], random: Random) -> Ways:

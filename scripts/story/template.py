@@ -30,11 +30,6 @@ def render(source: str, value: Value) -> str:
     return rendered
 
 
-def original(_label: str | None, text: str) -> str:
-    """What the original says at a mark."""
-    return text
-
-
 def render_folder(source: Path, target: Path, value: Value) -> Path:
     """Write the story and its parts, rendered, into a folder; returns the file to compile."""
     (target / source.stem).mkdir()

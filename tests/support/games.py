@@ -10,6 +10,7 @@ import pytest
 
 from game_interface import Facts, Game, open_game
 from game_interface.engines.engine import EngineName
+from scripts.story.layout import CHOICES, HOMES, OPPOSITE, ORIGINAL_WAYS, Layout
 from tests.support import DATA
 from workshop.scripted_model import read_commands
 
@@ -91,3 +92,11 @@ def bundled_solution(engine: EngineName) -> tuple[Turn, ...]:
             text = game.step(command)
             turns.append(Turn(command, text, game.facts(), game.is_over, game.snapshot()))
     return tuple(turns)
+
+
+def original_layout() -> Layout:
+    """The bundled story's own map, in the form of its variants'."""
+    ways = dict(ORIGINAL_WAYS)
+    ways |= {(there, here): OPPOSITE[way] for (here, there), way in ORIGINAL_WAYS.items()}
+    hosts = {room: others[0] for room, others in CHOICES.items()}
+    return Layout(hosts, ways, HOMES, "kitchen_garden", "west", "east")

@@ -14,13 +14,13 @@ import pytest
 from game_interface import Facts, Game, open_game
 from scripts.story import make_achievements, make_variant
 from scripts.story.compiler import compiled, missing_tools
-from scripts.story.layout import COMPASS, original
+from scripts.story.layout import COMPASS
 from scripts.story.make_variant import Made, UnwinnableError, as_profile, make, played
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
 from scripts.story.wording import Wording
 from stories.memory import StoryImage
-from tests.support.games import BUNDLED_COMMANDS, started
+from tests.support.games import BUNDLED_COMMANDS, original_layout, started
 from tests.support.solver import Solver
 from workshop.story.build_story import PROFILE, STORY
 
@@ -55,7 +55,7 @@ def bundled() -> tuple[bytes, bytes]:
 
 @pytest.mark.soak
 def test_the_originals_own_walkthrough_can_be_derived() -> None:
-    end, _ = played(*bundled(), derive(original(), same))
+    end, _ = played(*bundled(), derive(original_layout(), same))
 
     assert (end.won, end.score) == (True, 100)
 

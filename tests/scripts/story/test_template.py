@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from scripts.story.compiler import SOURCE
-from scripts.story.template import TemplateError, original, render, render_folder
+from scripts.story.template import TemplateError, render, render_folder
 from scripts.story.variant import TEXTS, Variant
 from scripts.story.wording import WORDS
 from tests.support import ROOT
+from workshop.story.build_story import original
 
 PARTS = [SOURCE, *sorted((SOURCE.parent / SOURCE.stem).glob("*.inf"))]
 SEEDS = range(1, 6)
