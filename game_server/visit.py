@@ -83,8 +83,19 @@ async def _visit(
         ) from error
     reaper.guard(process.pid)
     serving = asyncio.create_task(serve_http(games, listener, token))
+    heard = time.monotonic()
     try:
-        return await _until_it_ends(process, games, serving)
+        while process.returncode is None and not serving.done():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), _POLL)
+            game = games.playing
+            heard = max(heard, game.used if game else heard)
+            patience = _FAREWELL_SECONDS if game and game.ended else SILENCE_SECONDS
+            if process.returncode is None and time.monotonic() - heard > patience:
+                if game and game.ended:
+                    return None
+                raise GuestError(f"The player made no call for {SILENCE_SECONDS:g} s.")
+        return process.returncode
     finally:
         reaper.signal_group(process.pid, signal.SIGTERM)  # it, and what it started
         try:
@@ -95,20 +106,3 @@ async def _visit(
         reaper.release(process.pid)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
-
-
-async def _until_it_ends(
-    process: asyncio.subprocess.Process, games: Games, serving: asyncio.Task[None]
-) -> int | None:
-    heard = time.monotonic()
-    while process.returncode is None and not serving.done():
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _POLL)
-        game = games.playing
-        heard = max(heard, game.used if game else heard)
-        patience = _FAREWELL_SECONDS if game and game.ended else SILENCE_SECONDS
-        if process.returncode is None and time.monotonic() - heard > patience:
-            if game and game.ended:
-                return None
-            raise GuestError(f"The player made no call for {SILENCE_SECONDS:g} s.")
-    return process.returncode

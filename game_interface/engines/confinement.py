@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -69,11 +69,27 @@ def confine(folder: Path, readable: Iterable[Path], *, may_remove: bool = False)
     program = struct.pack("HP", len(refusing) // 8, ctypes.addressof(refusing)) if refusing else b""
     if program and libc.prctl(_SET_SECCOMP, _FILTER, program, 0, 0):
         _tell(f"an interpreter can use the network (seccomp: {_reason()})")
-    if version:
-        every = (1 << _RIGHTS.get(version, 16)) - 1
-        rules = dict.fromkeys((*_system(), *readable), _READ)
-        rules |= {folder.parent: _REMOVE_DIR} if may_remove else {}
-        _limit_files(version, every, rules | {folder: every})
+    if not version:
+        return
+    every = (1 << _RIGHTS.get(version, 16)) - 1
+    rules = dict.fromkeys((*_system(), *readable), _READ)
+    rules |= {folder.parent: _REMOVE_DIR} if may_remove else {}
+    tcp = _TCP if version >= _TCP_SINCE else 0
+    scopes = _SCOPES if version >= _SCOPES_SINCE else 0
+    ruleset = struct.pack("=QQQ", every, tcp, scopes)  # struct landlock_ruleset_attr
+    rights = libc.syscall(_CREATE_RULESET, ruleset, len(ruleset), 0)
+    try:
+        for path, allowed in {**rules, folder: every}.items():
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
+            allowed &= every if is_folder else every & _OF_FILES
+            rule = struct.pack("=Qi", allowed, place)  # struct landlock_path_beneath_attr
+            libc.syscall(_ADD_RULE, rights, _PATH_BENEATH, rule, 0)
+            os.close(place)
+        if libc.syscall(_RESTRICT_SELF, rights, 0):
+            _tell(f"an interpreter can read your files (Landlock: {_reason()})")
+    finally:
+        os.close(rights)
 
 
 def started_confined(
@@ -121,26 +137,6 @@ def _without_garbage_collection() -> Iterator[None]:
         finally:
             if was_enabled:
                 gc.enable()
-
-
-def _limit_files(version: int, every: int, rules: Mapping[Path, int]) -> None:
-    libc = _libc()
-    tcp = _TCP if version >= _TCP_SINCE else 0
-    scopes = _SCOPES if version >= _SCOPES_SINCE else 0
-    ruleset = struct.pack("=QQQ", every, tcp, scopes)  # struct landlock_ruleset_attr
-    rights = libc.syscall(_CREATE_RULESET, ruleset, len(ruleset), 0)
-    try:
-        for path, allowed in rules.items():
-            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
-            allowed &= every if is_folder else every & _OF_FILES
-            rule = struct.pack("=Qi", allowed, place)  # struct landlock_path_beneath_attr
-            libc.syscall(_ADD_RULE, rights, _PATH_BENEATH, rule, 0)
-            os.close(place)
-        if libc.syscall(_RESTRICT_SELF, rights, 0):
-            _tell(f"an interpreter can read your files (Landlock: {_reason()})")
-    finally:
-        os.close(rights)
 
 
 @cache

@@ -124,7 +124,12 @@ class FactsReader:
             room = None
         test = self._profile.dark_when
         dark = test is not None and memory.global_value(test.index) == test.value
-        score = self._score(memory, ending)
+        index, deaths = self._globals.score, _value(memory, self._globals.deaths)
+        score = None if index is None else score_in(memory, index, self._globals.score_form)
+        if self._profile.score_is_victory:
+            score = int(ending == "victory")
+        if deaths is None and self._profile.ending and self._profile.deaths_are_final:
+            deaths = 0
         inventory = None  # of a player that was guessed unknown, unless it is in the room
         is_certain = not self._is_guess or (player and room in memory.holders(player))
         if player and is_certain and not self._profile.lists_more:
@@ -140,7 +145,7 @@ class FactsReader:
             visible=self._visible(memory, room) if room and not dark else (),
             exits=self._exits.read(memory, room) if room else (),
             dark=dark,
-            deaths=self._deaths(memory, ending),
+            deaths=None if deaths is None else deaths + (ending == "death"),
             dead=ending == "death",
             won=ending == "victory",
             world_hash=_world_hash(memory, self._profile, room or 0, score or 0),
@@ -158,19 +163,6 @@ class FactsReader:
         if self._image.shows_time:
             figures = f"Time: {one}:{other:02}"
         return f"{self._name(memory, room)} {figures}"
-
-    def _score(self, memory: MachineMemory, ending: Ending | None) -> int | None:
-        if self._profile.score_is_victory:
-            return int(ending == "victory")
-        index = self._globals.score
-        return None if index is None else score_in(memory, index, self._globals.score_form)
-
-    def _deaths(self, memory: MachineMemory, ending: Ending | None) -> int | None:
-        """Return how often the player died, whether or not the game went on."""
-        before = _value(memory, self._globals.deaths)
-        if before is None and self._profile.ending and self._profile.deaths_are_final:
-            before = 0
-        return None if before is None else before + (ending == "death")
 
     def _name(self, memory: MachineMemory, number: int) -> str:
         """Read an object's name; Inform may keep a better one in a property, or a routine for it.

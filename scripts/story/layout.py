@@ -134,10 +134,17 @@ def draw(random: Random) -> Layout:
         if ways and as_before <= _MOST_AS_BEFORE and _block(ways, random):
             break
     wind, first_wind = random.sample([each for each in COMPASS if each != "west"], 2)
+    while True:  # none at its place in the original, and one where only the key leads
+        places = dict(zip(HOMES, random.sample(list(ROOM_OF), len(HOMES)), strict=True))
+        if "shelf" in places.values() and not any(
+            thing in _FORBIDDEN.get(place, ()) or HOMES[thing] == place
+            for thing, place in places.items()
+        ):
+            break
     return Layout(
         hosts=hosts,
         ways=ways,
-        places=_places(random),
+        places=places,
         can_place=random.choice(CAN_PLACES),
         wind=wind,
         first_wind=first_wind,
@@ -175,17 +182,6 @@ def _block(ways: Ways, random: Random) -> bool:
         for reason, direction in zip(reasons, random.sample(free, len(reasons)), strict=True):
             ways[room, reason] = direction
     return True
-
-
-def _places(random: Random) -> dict[str, str]:
-    """A place for each thing, none of them the original's; one is where only the key leads."""
-    while True:
-        places = dict(zip(HOMES, random.sample(list(ROOM_OF), len(HOMES)), strict=True))
-        if "shelf" in places.values() and not any(
-            thing in _FORBIDDEN.get(place, ()) or HOMES[thing] == place
-            for thing, place in places.items()
-        ):
-            return places
 
 
 def neighbours(layout: Layout, room: str) -> Iterator[tuple[str, str]]:

@@ -26,18 +26,16 @@ Marked: TypeAlias = list[tuple[str, bool]]
 
 def aligned(one: Episode, other: Episode) -> JSONObject:
     """Return the turns of both in rows, each with the kind of its difference: empty for none."""
-    return {"rows": [_row(*pair) for pair in _pairs(one.records(), other.records())]}
-
-
-def _pairs(one: Turns, other: Turns) -> Iterator[tuple[TurnRecord | None, TurnRecord | None]]:
-    moves = [[(it.place_id, it.command, it.after.room_id) for it in both] for both in (one, other)]
+    turns = one.records(), other.records()
+    moves = [[(it.place_id, it.command, it.after.room_id) for it in each] for each in turns]
     # The longest run in common may lie elsewhere, but what begins alike belongs together.
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*moves, strict=False)))
-    yield from zip(one[:alike], other[:alike], strict=True)
-    for left, right in _stretches(one[alike:], other[alike:], *(it[alike:] for it in moves)):
+    rows = [_row(*pair) for pair in zip(*(it[:alike] for it in turns), strict=True)]
+    for left, right in _stretches(*(it[alike:] for it in turns), *(it[alike:] for it in moves)):
         rooms = ([it.after.room_id for it in part] for part in (left, right))
-        for pair in _stretches(left, right, *rooms):
-            yield from zip_longest(*pair)
+        for stretch in _stretches(left, right, *rooms):
+            rows += [_row(*pair) for pair in zip_longest(*stretch)]
+    return {"rows": rows}
 
 
 def _stretches(
