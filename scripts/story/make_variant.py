@@ -25,9 +25,8 @@ from game_interface import Facts, open_game
 from game_interface.errors import GameError, StoryFormatError
 from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
-from scripts.story.compiler import BuildError, compiled
 from scripts.story.make_achievements import make as make_achievements
-from scripts.story.template import TemplateError
+from scripts.story.source import BuildError, TemplateError, compiled
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
 from stories.profile import PROFILE_SUFFIX, Profile

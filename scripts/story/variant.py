@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 
 from scripts.story.layout import COMPASS, DOORS, Layout, draw, neighbours
-from scripts.story.template import TemplateError, render
+from scripts.story.source import TemplateError, render
 from scripts.story.wording import WORDS, Wording, indefinite_article, titled
 
 TEXTS = WORDS.with_name("texts.toml")
@@ -38,7 +38,7 @@ _ROOM_NAMES = (
 
 
 class Variant:
-    """One variant; calling it gives the value of a mark (see `scripts.story.template`)."""
+    """One variant; calling it gives the value of a mark (see `scripts.story.source`)."""
 
     def __init__(self, seed: int) -> None:
         """Draw everything that a variant may differ in."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from scripts.story.template import TemplateError
+from scripts.story.source import TemplateError
 
 WORDS = Path(__file__).resolve().parents[2] / "stories" / "weatherworks" / "words.toml"
 _ARTICLE = re.compile(r"(an?) (.+)", re.IGNORECASE)

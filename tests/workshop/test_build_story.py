@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from game_interface import open_game
-from scripts.story.compiler import SOURCE, missing_tools
+from scripts.story.source import SOURCE, missing_tools
 from tests.support import DATA, PATIENCE, ROOT
 from workshop.story.build_story import STORY, other_versions
 

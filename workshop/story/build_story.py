@@ -17,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a check
 from game_interface.errors import StoryFormatError
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, FAILED, Errors, complain, program
-from scripts.story.compiler import LIBRARY, SOURCE, BuildError, compiled
-from scripts.story.template import TemplateError
+from scripts.story.source import LIBRARY, SOURCE, BuildError, TemplateError, compiled
 from stories.profile import PROFILE_SUFFIX
 
 _PROGRAM = "build_story.py"

@@ -8,7 +8,7 @@ import pytest
 
 from game_interface import Exit, open_game
 from scripts.story import make_profile
-from scripts.story.compiler import missing_tools
+from scripts.story.source import missing_tools
 from stories.profile import STORIES, read_profile
 
 needs_inform = pytest.mark.skipif(bool(missing_tools()), reason=str(missing_tools()))

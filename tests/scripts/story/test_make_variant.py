@@ -13,9 +13,9 @@ import pytest
 
 from game_interface import Facts, Game, open_game
 from scripts.story import make_achievements, make_variant
-from scripts.story.compiler import compiled, missing_tools
 from scripts.story.layout import COMPASS
 from scripts.story.make_variant import Made, UnwinnableError, as_profile, make, played
+from scripts.story.source import compiled, missing_tools
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
 from scripts.story.wording import Wording

@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from scripts.story.compiler import SOURCE
-from scripts.story.template import TemplateError
+from scripts.story.source import SOURCE, TemplateError
 from scripts.story.wording import WORDS, Wording, indefinite_article, plural
 
 LISTS = tomllib.loads(WORDS.read_text(encoding="utf-8"))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.story.compiler import SOURCE
-from scripts.story.template import TemplateError, render, render_folder
+from scripts.story.source import SOURCE, TemplateError, render, render_folder
 from scripts.story.variant import TEXTS, Variant
 from scripts.story.wording import WORDS
 from tests.support import ROOT
