@@ -23,7 +23,7 @@ from mcp_ghost.golden import load_golden, save_golden
 from mcp_ghost.run.shared import State
 from movie_generator import VideoScript
 from movie_generator.settings import AppConfig
-from notes.journal import Journal
+from notes import journal
 from players.walkthrough import read_walkthrough
 from session.game_configuration import GameConfiguration
 from session.record.branch import branch_off
@@ -63,8 +63,8 @@ NAMED: dict[str, tuple[str, Callable[[Path], object]]] = {
     "log to branch from": (LOG, lambda it: branch_off(it.parent, 1, it.parent / "branch")),
     "log to follow": (LOG, lambda it: list(LogIndex(it).read_new())),
     "log for people": ("episode.log", lambda it: EpisodeLog(it.parent)),
-    "notes of a player": ("notes.jsonl", lambda it: Journal(str(it)).changes()),
-    "notes of a player, to add to": ("notes.jsonl", lambda it: Journal(str(it)).add({}, 1)),
+    "notes of a player": ("notes.jsonl", lambda it: journal.changes(str(it))),
+    "notes of a player, to add to": ("notes.jsonl", lambda it: journal.add(str(it), {}, 1)),
 }
 """What is read, under which name, and how; the name says in what folder where that matters."""
 PASSED_OVER: dict[str, tuple[str, Callable[[Path], object], object]] = {

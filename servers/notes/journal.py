@@ -22,48 +22,48 @@ MOST_BYTES = 4 * 1024 * 1024
 _TEXTS = ("id", "replaces", "title", "text")
 
 
-class Journal:
-    """The file at ``path``, which need not exist."""
+def changes(path: str) -> list[dict[str, Any]]:
+    """Every change in the file ``path``, in the order made. A line that a crash cut off is none.
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    Raises:
+        OSError: The file is there, but cannot be read.
+    """
+    try:
+        with open(path, "rb", opener=_regular) as file:
+            return list(_parsed(file))
+    except FileNotFoundError:
+        return []
 
-    def changes(self) -> list[dict[str, Any]]:
-        """Every change, in the order made. A line that a crash cut off is none.
 
-        Raises:
-            OSError: The file is there, but cannot be read.
-        """
-        try:
-            with open(self.path, "rb", opener=_regular) as file:
-                return list(_parsed(file))
-        except FileNotFoundError:
-            return []
+def notes(made: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Id -> note, of those that were not replaced or removed; the oldest first."""
+    found: dict[str, dict[str, Any]] = {}
+    for change in made:
+        found.pop(change["replaces"], None)
+        if change["text"]:
+            found[change["id"]] = change
+    return found
 
-    def notes(self) -> dict[str, dict[str, Any]]:
-        """Id -> note, of those that were not replaced or removed; the oldest first."""
-        return _notes(self.changes())
 
-    def add(self, change: dict[str, Any], most_notes: int) -> None:
-        """Append a change; it is on the disk when this returns.
+def add(path: str, change: dict[str, Any], most_notes: int) -> None:
+    """Append a change; it is on the disk when this returns.
 
-        A file of too many bytes is written anew, with the latest ``most_notes`` and nothing else.
+    A file of too many bytes is written anew, with the latest ``most_notes`` and nothing else.
 
-        Raises:
-            OSError: It could not be written.
-        """
-        os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)  # noqa: PTH103, PTH120
-        with _locked(self.path) as file:
-            if file.seek(0, os.SEEK_END):
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # cut off by a crash
-                    file.write(b"\n")
-            file.write(_line(change))
-            _to_disk(file)
-            if file.tell() > MOST_BYTES:
-                file.seek(0)
-                latest = [*_notes(_parsed(file)).values()][-most_notes:]
-                replace(self.path, latest)
+    Raises:
+        OSError: It could not be written.
+    """
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)  # noqa: PTH103, PTH120
+    with _locked(path) as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # cut off by a crash
+                file.write(b"\n")
+        file.write(_line(change))
+        _to_disk(file)
+        if file.tell() > MOST_BYTES:
+            file.seek(0)
+            replace(path, [*notes(_parsed(file)).values()][-most_notes:])
 
 
 def replace(path: str, changes: Iterable[dict[str, Any]]) -> None:
@@ -119,12 +119,3 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(change, dict) and all(isinstance(change.get(it), str) for it in _TEXTS):
             yield change
-
-
-def _notes(changes: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    notes: dict[str, dict[str, Any]] = {}
-    for change in changes:
-        notes.pop(change["replaces"], None)
-        if change["text"]:
-            notes[change["id"]] = change
-    return notes

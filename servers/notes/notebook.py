@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from notes.journal import Journal, replace
+from notes.journal import add, changes, notes, replace
 from tool_server import RefusedCall, one_line
 
 TYPE_CHECKING = False  # see journal.py
@@ -25,9 +25,9 @@ def forget_after(path: str, turn: int) -> None:
     Raises:
         OSError: The file could not be read or written.
     """
-    changes = Journal(path).changes()
-    kept = [it for it in changes if not isinstance(it.get("turn"), int) or it["turn"] <= turn]
-    if len(kept) < len(changes):
+    made = changes(path)
+    kept = [it for it in made if not isinstance(it.get("turn"), int) or it["turn"] <= turn]
+    if len(kept) < len(made):
         replace(path, kept)
 
 
@@ -40,11 +40,11 @@ class Notebook:
         Raises:
             OSError: A file cannot be read or written.
         """
-        self._own = Journal(own)
-        self._of_story = Journal(of_story) if of_story else None
-        if self._of_story and not os.path.exists(own):  # noqa: PTH110
-            replace(own, _carried_over(self._of_story))
-        self._notes = self._own.notes()
+        self._own = own
+        self._of_story = of_story
+        if of_story and not os.path.exists(own):  # noqa: PTH110
+            replace(own, _carried_over(of_story))
+        self._notes = notes(changes(own))
 
     def write(self, title: str, text: str, turn: int | None) -> str:
         """Keep ``text`` under ``title``, instead of what was there; without text, remove that.
@@ -68,9 +68,9 @@ class Notebook:
             "turn": turn,
         }
         try:
-            self._own.add(change, MOST_NOTES)
+            add(self._own, change, MOST_NOTES)
             if self._of_story:
-                self._of_story.add({**change, "turn": None}, MOST_CARRIED_OVER)
+                add(self._of_story, {**change, "turn": None}, MOST_CARRIED_OVER)
         except OSError as error:
             raise RefusedCall(
                 f"Not kept: the notes cannot be written ({error.strerror})."
@@ -123,16 +123,16 @@ class Notebook:
         return f"There is no note with the title '{title}': {has}."
 
 
-def _carried_over(story: Journal) -> list[dict[str, Any]]:
+def _carried_over(story: str) -> list[dict[str, Any]]:
     """The latest notes of the story; of several with one title, the later ones are numbered."""
-    notes, titles = [], set[str]()
-    for note in [*story.notes().values()][-MOST_CARRIED_OVER:]:
+    kept, titles = [], set[str]()
+    for note in [*notes(changes(story)).values()][-MOST_CARRIED_OVER:]:
         title, number = note["title"], 2
         while _comparable(title) in titles:
             title, number = f"{note['title']} ({number})", number + 1
         titles.add(_comparable(title))
-        notes.append({**note, "title": title})
-    return notes
+        kept.append({**note, "title": title})
+    return kept
 
 
 def _comparable(title: str) -> str:

@@ -83,7 +83,7 @@ def test_a_killed_server_has_lost_nothing_and_a_torn_line_costs_only_itself(
     notebook = Notebook(str(own), str(story))
     notebook.write("Key", "Brass.", 3)
     for file in (own, story):
-        notes = journal.Journal(str(file)).notes().values()
+        notes = journal.notes(journal.changes(str(file))).values()
         assert [note["text"] for note in notes] == ["Knock twice.", "Brass."]
 
 

@@ -133,11 +133,8 @@ class JobQueue:
         Raises:
             JobStateError: It is finished already.
         """
-        with self.database.transaction() as connection:
-            ended = {"status": Status.CANCELLED, "finished_at": self.database.now(connection)}
-            values = {**_NOBODYS, **ended, "next_attempt_at": None}
-            self._move(connection, job_id, UNFINISHED, values, "cancelled")
-            connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == job_id))
+        values = {**_NOBODYS, "status": Status.CANCELLED, "next_attempt_at": None}
+        self._move(job_id, UNFINISHED, values, "cancelled")
 
     def retry(self, job_id: int) -> None:
         """Put a failed or cancelled job back on the queue, with all its attempts.
@@ -145,9 +142,8 @@ class JobQueue:
         Raises:
             JobStateError: It is in another state.
         """
-        ended = (Status.FAILED, Status.CANCELLED)
-        with self.database.transaction() as connection:
-            self._move(connection, job_id, ended, {**_FRESH, "attempts": 0}, "retried")
+        values = {**_FRESH, "attempts": 0}
+        self._move(job_id, (Status.FAILED, Status.CANCELLED), values, "retried")
 
     def prune(self, days: float) -> int:
         """Delete the jobs that were finished more than ``days`` ago; how many they were."""
@@ -273,21 +269,21 @@ class JobQueue:
             return released
 
     def _move(
-        self,
-        connection: sa.Connection,
-        job_id: int,
-        sources: tuple[Status, ...],
-        values: dict[str, Any],
-        done: str,
+        self, job_id: int, sources: tuple[Status, ...], values: dict[str, Any], done: str
     ) -> None:
         movable = sa.and_(JOBS.c.id == job_id, JOBS.c.status.in_(sources))
-        if connection.execute(sa.update(JOBS).where(movable).values(values)).rowcount == 0:
-            job = _existing(connection, job_id)
-            raise JobStateError(
-                f"The status of job {job_id} is {job.status}; only {' and '.join(sources)} jobs "
-                f"can be {done}."
-            )
-        self.database.tell(connection)
+        with self.database.transaction() as connection:
+            if values["status"] in FINISHED:
+                values["finished_at"] = self.database.now(connection)
+            if connection.execute(sa.update(JOBS).where(movable).values(values)).rowcount == 0:
+                job = _existing(connection, job_id)
+                raise JobStateError(
+                    f"The status of job {job_id} is {job.status}; only {' and '.join(sources)} "
+                    f"jobs can be {done}."
+                )
+            if values["status"] in FINISHED:
+                connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == job_id))
+            self.database.tell(connection)
 
 
 def _write(connection: sa.Connection, claim: Claim, values: dict[str, Any]) -> bool:
