@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from mcp_ghost.messages import Message
 from mcp_ghost.providers.client import ProviderClient
+from mcp_ghost.providers.schema import response_format
 from movie_generator import prompts
 from movie_generator.answers import json_object, list_schema, object_schema
 from movie_generator.errors import ScriptError
@@ -28,11 +29,7 @@ _VERDICT = object_schema(
     span={"type": "string"},
     verdict={"type": "string", "enum": [*_VERDICTS]},
 )
-_SCHEMA = {
-    "name": "verdicts",
-    "strict": True,
-    "schema": object_schema(verdicts=list_schema(_VERDICT)),
-}
+_FORMAT = response_format("verdicts", object_schema(verdicts=list_schema(_VERDICT)))
 
 
 async def judged(
@@ -56,7 +53,7 @@ async def judged(
     for _ in range(2):
         response = await client.complete(
             messages,
-            response_format={"type": "json_schema", "json_schema": _SCHEMA},
+            response_format=_FORMAT,
             max_tokens=1_000 + _TOKENS_A_SENTENCE * len(asked),
         )
         answer = json_object(response.content or "", "verdicts") or {}

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from mcp_ghost.messages import LLMResponse, Message
 from mcp_ghost.providers.client import ProviderClient
+from mcp_ghost.providers.schema import response_format
 from movie_generator import prompts
 from movie_generator.answers import json_object
 from movie_generator.errors import ScriptError
@@ -96,14 +97,9 @@ async def _written(
     No tools are offered, so that nothing in the page can call one. Of a script that is taken only
     ``in_part``, it is no fault that little is left.
     """
-    schema = {
-        "name": "video_script",
-        "strict": True,
-        "schema": prompts.script_schema(config, page.images),
-    }
     response = await client.complete(
         messages,
-        response_format={"type": "json_schema", "json_schema": schema},
+        response_format=response_format("video_script", prompts.script_schema(config, page.images)),
         max_tokens=config.limits.answer_tokens,
     )
     found = json_object(response.content or "", "sections")

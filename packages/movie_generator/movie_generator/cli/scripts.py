@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from mcp_ghost.cli.screen import standard_screen
 from mcp_ghost.files import write_whole
-from mcp_ghost.text import address, counted, duration, harmless
+from mcp_ghost.text import address, counted, duration, harmless, reason
 from movie_generator.cli.flags import Flags
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError, UnsavedError
@@ -130,7 +130,7 @@ def _read(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise SettingsError(f"{name} cannot be read: {error.strerror or error}.") from error
+        raise SettingsError(f"{name} cannot be read: {reason(error)}.") from error
 
 
 def export_script(file: str, form: str, output: str | None) -> None:
@@ -161,7 +161,7 @@ def _loaded(file: str) -> VideoScript:
     try:
         return VideoScript.load(file)
     except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
+        raise SettingsError(f"{file} cannot be read: {reason(error)}.") from error
 
 
 def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> None:
@@ -200,9 +200,8 @@ def check_writable(name: str, flag: str) -> None:
             probe.flush()
             os.fsync(probe.fileno())
     except OSError as error:
-        reason = error.strerror or error
         raise SettingsError(
-            f"{path} cannot be written ({reason}). Choose another file with {flag}."
+            f"{path} cannot be written ({reason(error)}). Choose another file with {flag}."
         ) from error
 
 
@@ -220,8 +219,8 @@ def save_or_print(script: VideoScript, name: str | None) -> None:
     except OSError as error:
         _print(script.text_for(name))
         raise UnsavedError(
-            f"{name} could not be written ({error.strerror or error}). The script was printed to "
-            "standard output instead."
+            f"{name} could not be written ({reason(error)}). The script was printed to standard "
+            "output instead."
         ) from error
 
 
