@@ -41,14 +41,12 @@ class RecordingServer(Server):
         return self
 
     def take(self, schemas: list[ToolSchema], annotations: Mapping[str, Mapping[str, Any]]) -> None:
-        """See :class:`Leaf`."""
         super().take(schemas, annotations)
         about = {"annotations": dict(annotations), "revision": self.revision}
         about |= {"instructions": self.own_instructions, "version": self.version}
         self._recorded |= {"tools": schemas, **about}
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         entry: dict[str, Any] = {"tool_name": f"{self.name}.{call.name}"}
         entry["arguments"] = jsonable(copy.deepcopy(call.arguments))
         outcome = await super().call(call)
@@ -63,7 +61,6 @@ class RecordingServer(Server):
         return outcome
 
     async def restart(self, server: str) -> None:
-        """See :class:`Toolset`."""
         try:
             await super().restart(server)
         except MCPError as error:
@@ -116,7 +113,6 @@ class RecordedServer(Leaf):
         return Outcome.without_result(kind, entry["error"], was_sent=was_sent)
 
     async def restart(self, server: str) -> None:
-        """See :class:`Toolset`."""
         restarts: list[str | None] = self._recorded["restarts"] if self._recorded else []
         failure = restarts.pop(0) if restarts else None
         self.failure = MCPServerStartupError(failure) if failure is not None else None

@@ -37,7 +37,6 @@ class Bounded(RunWrapper):
     """Notes in the ledger that a call goes out, and cuts it off at the deadline of the run."""
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         ledger = self._run.ledger
         try:
             ledger.started.add(call.id)
@@ -64,7 +63,6 @@ class Reported(RunWrapper):
     """
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         account, events, tracing = self._run.account, self._run.events, self._run.tracing
         with tracing.call(call) as span:
             await events.emit(
@@ -95,7 +93,6 @@ class Restarting(RunWrapper):
     """
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         outcome = await self.inner.call(call)
         tool = self.tools.get(call.name)
         if outcome.kind is not Kind.DIED or tool is None or tool.server in self.failures:
@@ -125,7 +122,6 @@ class Broken(RunWrapper):
         self._failures: Counter[str] = Counter()
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         if self._failures[call.name] >= BREAKER_THRESHOLD:
             return Outcome.without_result(
                 Kind.SWITCHED_OFF,
@@ -155,7 +151,6 @@ class Unrepeated(RunWrapper):
         """By call: its latest result, how often in a row it was that, and when it was asked for."""
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         tool, limit = self.tools.get(call.name), self._run.settings["loop_limit"]
         if limit is None or tool is None or not tool.is_read_only:
             self._seen.clear()
@@ -212,7 +207,6 @@ class Approved(RunWrapper):
             raise PausedError(pending)
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         ledger, approve = self._run.ledger, self._run.settings["approve"]
         decision: object = ledger.decision(call)
         if decision is None and approve is not None and self._is_wanted(call):
@@ -259,7 +253,6 @@ class Interruptible(RunWrapper):
     """Gives calls up whose server asks something that nobody has answered yet."""
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         tool, questions = self.tools.get(call.name), self._run.conversation.questions
         under_way = questions.under_way[tool.server if tool else ""]
         task = asyncio.create_task(self.inner.call(call))

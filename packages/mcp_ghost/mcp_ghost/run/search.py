@@ -97,7 +97,6 @@ class Searching(Wrapper):
         self._search = search
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         if call.name == FIND_TOOLS and self._search.is_on:
             return Outcome.of(self._search.find(call.arguments))
         return await self.inner.call(call)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Self
 
 from mcp_ghost.config import ServerConfig
@@ -23,6 +24,8 @@ from mcp_ghost.toolset import Call, Kind, Outcome, Tool, Toolset, outcome_of
 class Leaf(Toolset):
     """The tools of one server under its own names; each of ``Union``'s parts is one."""
 
+    tools: Mapping[str, Tool] = MappingProxyType({})
+    """All that it listed last."""
     failure: MCPError | None = None
     """Why it could not be started, or not again."""
     current: ServerSession | None = None
@@ -42,17 +45,11 @@ class Leaf(Toolset):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._tools: Mapping[str, Tool] = {}
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """All that it listed last."""
-        return self._tools
 
     def take(self, schemas: list[ToolSchema], annotations: Mapping[str, Mapping[str, Any]]) -> None:
         """Have the tools that are listed."""
         names = [schema["function"]["name"] for schema in schemas]
-        self._tools = {
+        self.tools = {
             name: Tool(name, schema, annotations.get(name, {}), self.name, name, self.is_trusted)
             for name, schema in zip(names, schemas, strict=True)
         }
