@@ -244,7 +244,7 @@ class MCPManager(GameTools):
     def tools(self) -> Mapping[str, Tool]:
         """All of servers that are not off."""
         tools = self._union.tools.items()
-        return {name: tool for name, tool in tools if not self._servers[tool.server].is_off}
+        return {name: tool for name, tool in tools if not self._servers[tool.server].failure}
 
     async def wait_for(self, tool_names: Iterable[str]) -> None:
         """See :class:`GameTools`."""
@@ -264,7 +264,7 @@ class MCPManager(GameTools):
             MCPServerDiedError: The server is gone, and there is no other.
             MCPError: There is no connection.
         """
-        return (await self.call(Call(tool_name, arguments, timeout=timeout_seconds))).unwrap()
+        return await self.result(tool_name, arguments, timeout_seconds)
 
     async def call(self, call: Call) -> Outcome:
         """See :class:`Toolset`; what is wrong with the name is a result for the model to read."""
@@ -308,10 +308,10 @@ class MCPManager(GameTools):
             known = ", ".join(self.tools)
             return refusal(f"Unknown tool '{call.name}'. Available tools: {known}")
         server = self._servers[tool.server]
-        outcome = None if server.is_off else await self._union.call(call)
-        if outcome is None or (outcome.kind is Kind.FAILED and server.is_off):
+        outcome = None if server.failure else await self._union.call(call)
+        if outcome is None or (outcome.kind is Kind.FAILED and server.failure):
             what = "MCP tools are" if self.is_disabled else f"The tools of '{server.name}' are"
-            return refusal(f"{what} off for the rest of the episode: {server.reason}")
+            return refusal(f"{what} off for the rest of the episode: {server.failure}")
         if outcome.kind is Kind.DIED and any(it is not server for it in self._usable):
             reason = f"{outcome.reason}\nIts tools cannot be used in this turn; others can."
             return refusal(reason)
@@ -319,7 +319,7 @@ class MCPManager(GameTools):
 
     @property
     def _usable(self) -> list[GameServer]:
-        return [server for server in self._servers.values() if not server.is_off]
+        return [server for server in self._servers.values() if not server.failure]
 
     async def _listed(self) -> None:
         for server in self._usable:

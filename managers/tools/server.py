@@ -47,7 +47,7 @@ class GameServer(Leaf):
     """The server ``name``; one object serves one episode.
 
     The first connection fails at once. Later ones, also to a server that died, are tried a second
-    time, and when that fails too, the server is off for the rest of the episode.
+    time, and when that fails too, ``failure`` is set and the server is off until the episode ends.
     """
 
     def __init__(
@@ -68,10 +68,6 @@ class GameServer(Leaf):
         super().__init__(name)
         self.was_listed = False
         """Whether its tools are known, be it from an earlier connection."""
-        self.is_off = False
-        """Whether it is left alone for the rest of the episode."""
-        self.reason = ""
-        """And why."""
         self._server = server
         self._config = config
         self._logger = logger
@@ -101,7 +97,7 @@ class GameServer(Leaf):
 
     def begin(self) -> None:
         """Begin to connect, unless that is done; a server that died meanwhile is started again."""
-        if self.is_off:
+        if self.failure:
             return
         if self.loop is not asyncio.get_running_loop():
             self._connect_in_background(self._connect())
@@ -226,35 +222,33 @@ class GameServer(Leaf):
 
     async def _connect(self) -> ServerSession:
         started = time.perf_counter()
-        try:
-            session = await (self._open() if self.was_listed else self._first_opened())
-        except MCPError as error:
-            if not self.was_listed:  # the first connection: the configuration must be wrong
-                raise
-            session = await self._retry(error)
-        is_first, self.was_listed = not self.was_listed, True
+        is_first = not self.was_listed
+        if is_first:  # a turn waits for it; later ones open while the model thinks
+            installer = installer_of(self._server)
+            label = f"Starting MCP server '{self.name}'" + (f" by {installer}" if installer else "")
+            log_progress(self._logger, label)
+            try:
+                session = await self._open()  # once: the configuration must be wrong if it fails
+            finally:
+                log_progress(self._logger, label, 1.0)
+        else:
+            try:
+                session = await self._open()
+            except MCPError as error:
+                session = await self._retry(error)
+        self.was_listed = True
         self.take(session.tools, session.annotations)
         self.own_instructions = session.instructions
         self._log_duration("started", started)
         if not self.tools:
-            self.is_off, self.reason = True, f"MCP server '{self.name}' has no tools."
-            self._warn(f"{self.reason} It is left out.", "mcp_no_tools")
+            self.failure = MCPError(f"MCP server '{self.name}' has no tools.")
+            self._warn(f"{self.failure} It is left out.", "mcp_no_tools")
         seconds = time.perf_counter() - started
         if not is_first and self._config.mcp_session == "turn" and not self._is_slow:
             self._is_slow = seconds > SLOW_START
             if self._is_slow:
                 self._notice(_SLOW.format(name=self.name, seconds=seconds))
         return session
-
-    async def _first_opened(self) -> ServerSession:
-        """The one that a turn waits for; later ones open while the model thinks."""
-        installer = installer_of(self._server)
-        label = f"Starting MCP server '{self.name}'" + (f" by {installer}" if installer else "")
-        log_progress(self._logger, label)
-        try:
-            return await self._open()
-        finally:
-            log_progress(self._logger, label, 1.0)
 
     async def _retry(self, first: MCPError) -> ServerSession:
         self._has_failed = True
@@ -264,9 +258,9 @@ class GameServer(Leaf):
         except MCPError as error:
             message = f"MCP retry failed, disabling MCP for episode: {error}"
             self._warn(message, "mcp_disabled", error)
-            self.is_off, self.reason = True, str(error)
+            self.failure = error
             without = "MCP tools" if self._is_only else f"the tools of MCP server '{self.name}'"
-            reason = self.reason.partition("\n")[0]
+            reason = str(error).partition("\n")[0]
             self._warn(f"Continuing without {without}: {reason}", "mcp_disabled_fallback", error)
             raise
         message, event = "MCP session retry successful", "mcp_connect_retry_successful"
