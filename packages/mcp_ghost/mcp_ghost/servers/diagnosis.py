@@ -67,10 +67,16 @@ async def startup_message(
     if process is not None and not said:
         # What it printed instead of messages, such as how the program is to be called.
         said = _block("stdout", await process.stdout_tail())
+    if isinstance(cause, OSError) and config.cwd is not None and cause.filename == config.cwd:
+        details = f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
+        hint = f"this folder exists; a relative one is looked for in {Path.cwd()}."
+    else:
+        details = _details(config, process, seconds, cause)
+        hint = await _hint(config, environment, process, cause)
     lines = [
-        f"Failed to start MCP server '{name}': {_details(config, process, seconds, cause)}",
+        f"Failed to start MCP server '{name}': {details}",
         f"Command: {config.command_line()}",
-        f"Check that {await _hint(config, environment, process, cause)}",
+        f"Check that {hint}",
         *said,
     ]
     return "\n".join(lines)
@@ -88,8 +94,6 @@ def _details(
     config: ServerConfig, process: ServerProcess | None, seconds: float, cause: BaseException
 ) -> str:
     if isinstance(cause, OSError) and process is None:
-        if _is_of_the_folder(config, cause):
-            return f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
         if isinstance(cause, FileNotFoundError):
             is_line = len((config.command or "").split()) > 1
             hint = " ('command' is only the program; the rest belongs in 'args')" if is_line else ""
@@ -108,18 +112,12 @@ def _details(
     return str(cause) or type(cause).__name__
 
 
-def _is_of_the_folder(config: ServerConfig, cause: BaseException) -> bool:
-    return config.cwd is not None and getattr(cause, "filename", None) == config.cwd
-
-
 async def _hint(
     config: ServerConfig,
     environment: Mapping[str, str],
     process: ServerProcess | None,
     cause: BaseException,
 ) -> str:
-    if _is_of_the_folder(config, cause):
-        return f"this folder exists; a relative one is looked for in {Path.cwd()}."
     if process is not None and not (
         process.ended_by_itself or isinstance(cause, OSError | TimeoutError)
     ):

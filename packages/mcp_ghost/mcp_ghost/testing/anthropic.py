@@ -206,4 +206,5 @@ ANTHROPIC = Wire(
         "error": {"type": _ERROR_TYPE.get(status, "api_error"), "message": message},
     },
     events=anthropic_events,
+    base_path="",
 )

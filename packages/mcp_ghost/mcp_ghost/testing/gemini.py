@@ -215,4 +215,5 @@ GEMINI = Wire(
     },
     streams=lambda _, headers: ":streamGenerateContent" in headers[":path"],
     events=gemini_events,
+    base_path="",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing import refusals
@@ -19,7 +19,7 @@ from mcp_ghost.testing.rules import (
     unasked,
 )
 from mcp_ghost.testing.streams import responses_events
-from mcp_ghost.testing.wires import Headers, Wire, call_of, openai_error, text_of
+from mcp_ghost.testing.wires import Headers, Wire, call_of, text_of
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -84,15 +84,32 @@ def _write(completion: JSONObject) -> JSONObject:
     key = completion["id"].replace("chatcmpl-", "")
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     thoughts = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens", 0)
+    message, status = choice["message"], "incomplete" if reason else "completed"
+    output: list[JSONObject] = []
+    if thought := message.get("reasoning"):
+        summary = [{"type": "summary_text", "text": thought}]
+        sealed = {"encrypted_content": signature(thought), "status": status}
+        output.append({"type": "reasoning", "id": f"rs_{key}", "summary": summary, **sealed})
+    parts: list[JSONObject] = []
+    if text := message.get("content"):
+        parts = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
+    elif refused := message.get("refusal"):
+        parts = [{"type": "refusal", "refusal": refused}]
+    if parts:
+        said = {"role": "assistant", "status": status, "content": parts}
+        output.append({"type": "message", "id": f"msg_{key}", **said})
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        place = {"type": "function_call", "id": f"fc_{key}_{index}", "status": status}
+        output.append({**place, "call_id": call["id"], **call["function"]})
     return {
         "id": f"resp_{key}",
         "object": "response",
         "created_at": 0,
-        "status": "incomplete" if reason else "completed",
+        "status": status,
         "error": None,
         "incomplete_details": {"reason": reason} if reason else None,
         "model": completion["model"],
-        "output": list(_output(choice["message"], key, "incomplete" if reason else "completed")),
+        "output": output,
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
@@ -104,24 +121,6 @@ def _write(completion: JSONObject) -> JSONObject:
             "total_tokens": usage["prompt_tokens"] + usage["completion_tokens"],
         },
     }
-
-
-def _output(message: JSONObject, key: str, status: str) -> Iterator[JSONObject]:
-    if thought := message.get("reasoning"):
-        summary = [{"type": "summary_text", "text": thought}]
-        sealed = {"encrypted_content": signature(thought), "status": status}
-        yield {"type": "reasoning", "id": f"rs_{key}", "summary": summary, **sealed}
-    parts: list[JSONObject] = []
-    if text := message.get("content"):
-        parts = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
-    elif refused := message.get("refusal"):
-        parts = [{"type": "refusal", "refusal": refused}]
-    if parts:
-        said = {"role": "assistant", "status": status, "content": parts}
-        yield {"type": "message", "id": f"msg_{key}", **said}
-    for index, call in enumerate(message.get("tool_calls") or ()):
-        place = {"type": "function_call", "id": f"fc_{key}_{index}", "status": status}
-        yield {**place, "call_id": call["id"], **call["function"]}
 
 
 # --- what is refused
@@ -179,11 +178,9 @@ def refusal(body: object, dialect: ServerDialect = "openai") -> str | None:
 def responses_wire(dialect: ServerDialect) -> Wire:
     """OpenAI's Responses API, at OpenAI or where other dialects are spoken."""
     return Wire(
+        lambda body, _: refusal(body, dialect),
         path=re.compile(r".*/responses"),
-        refusal=lambda body, _: refusal(body, dialect),
         read=_read,
         write=_write,
-        error=openai_error,
         events=responses_events,
-        base_path="/v1",
     )

@@ -16,39 +16,37 @@ WireName: TypeAlias = Literal["openai", "responses", "anthropic", "gemini"]
 """Those of the providers; responses is OpenAI's, too."""
 
 
+def openai_error(status: int, message: str) -> JSONObject:
+    """A failure as OpenAI says it on both of its wires."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
 @dataclass(frozen=True)
 class Wire:
-    """One provider's format, seen from the server's side."""
+    """One provider's format, seen from the server's side; by default OpenAI's chat completions."""
 
-    path: re.Pattern[str]
-    """Where completions are asked for, without the query."""
     refusal: Callable[[object, Headers], str | None]
     """Why the provider would refuse a request, or None."""
-    read: Callable[[JSONObject, Headers], JSONObject]
+    path: re.Pattern[str] = re.compile(r".*/chat/completions")
+    """Where completions are asked for, without the query."""
+    read: Callable[[JSONObject, Headers], JSONObject] = lambda body, _: body
     """A request in OpenAI's shape."""
-    write: Callable[[JSONObject], JSONObject]
+    write: Callable[[JSONObject], JSONObject] = lambda completion: completion
     """A completion of OpenAI's in the shape of this provider."""
-    error: Callable[[int, str], JSONObject]
+    error: Callable[[int, str], JSONObject] = openai_error
     """The body of a failure with that status and message."""
-    events: Callable[[JSONObject, JSONObject], Iterator[bytes]]
+    events: Callable[[JSONObject, JSONObject], Iterator[bytes]] = openai_events
     """A reply in the shape of this provider, and the request, piece by piece."""
     streams: Callable[[JSONObject, Headers], bool] = lambda body, _: bool(body.get("stream"))
     """Whether a request asks for a reply in such pieces."""
-    base_path: str = ""
+    base_path: str = "/v1"
     """What a base URL ends in."""
 
 
 def openai_wire(dialect: ServerDialect) -> Wire:
     """OpenAI's chat completions, in one of their dialects."""
-    return Wire(
-        path=re.compile(r".*/chat/completions"),
-        refusal=lambda body, _: refusal(body, dialect),
-        read=lambda body, _: body,
-        write=lambda completion: completion,
-        error=openai_error,
-        events=openai_events,
-        base_path="/v1",
-    )
+    return Wire(lambda body, _: refusal(body, dialect))
 
 
 def call_of(call_id: str, name: str, arguments: str) -> JSONObject:
@@ -80,9 +78,3 @@ def asked_form(schema: JSONObject | None) -> JSONObject:
         return {"response_format": {"type": "json_object"}}
     named = {"name": "answer", "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
-
-
-def openai_error(status: int, message: str) -> JSONObject:
-    """A failure as OpenAI says it on both of its wires."""
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}

@@ -380,7 +380,14 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         status, said = response.status_code, b""
         with suppress(httpx2.HTTPError):
             said = await content_of(response, _ERROR_BYTES)
-        code, message, data = _error_in(said.decode(errors="replace"))
+        text = said.decode(errors="replace")
+        code, message, data = None, text, None
+        if (body := parsed(text)) is None:
+            message = " ".join(re.sub(r"<[^>]*>", " ", text).split())
+        error = body.get("error") if isinstance(body, dict) else None
+        if isinstance(error, dict) and {"code", "message"} & {*error}:
+            known = error_of(error)
+            code, message, data = known["code"], known["message"], known.get("data")
         challenge = response.headers.get(_CHALLENGE, "")
         if status == 401 and challenge.lower().startswith("bearer") and self.sign_in is None:
             self._advice = _SIGN_IN
@@ -458,17 +465,6 @@ async def _without_body(response: httpx2.Response) -> httpx2.Response:
 
 def _kept(response: httpx2.Response) -> dict[str, str]:
     return {name: it for name, it in response.headers.items() if name in _READ_BY_THE_SDK}
-
-
-def _error_in(text: str) -> tuple[int | None, str, object]:
-    """Code, message and data of an error in JSON-RPC; of anything else, what it says."""
-    if (body := parsed(text)) is None:
-        return None, " ".join(re.sub(r"<[^>]*>", " ", text).split()), None
-    error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(error, dict) and {"code", "message"} & {*error}:
-        known = error_of(error)
-        return known["code"], known["message"], known.get("data")
-    return None, text, None
 
 
 def _error_response(status: int, code: int, message: str, data: object = None) -> httpx2.Response:

@@ -57,7 +57,9 @@ def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
                 said = await elicit(server, params.message, schema)
             if said is None:
                 return ElicitResult(action="decline")
-            return ElicitResult(action="accept", content={**defaults(schema), **said})
+            fields = schema.get("properties", {})
+            defaults = {name: it["default"] for name, it in fields.items() if "default" in it}
+            return ElicitResult(action="accept", content={**defaults, **said})
         except LaterError:
             return ElicitResult(action="cancel")
         except ValidationError:
@@ -93,16 +95,6 @@ def _fault(schema: dict[str, Any]) -> str | None:
                 if is_titled and not all(isinstance(it, dict) and "const" in it for it in choices):
                     return f"{where} has a choice without a value ('const')"
     return None
-
-
-def defaults(schema: dict[str, Any]) -> dict[str, Any]:
-    """What the fields of ``schema`` are without an answer."""
-    fields = schema.get("properties")
-    return {
-        name: field["default"]
-        for name, field in (fields.items() if isinstance(fields, dict) else ())
-        if isinstance(field, dict) and "default" in field
-    }
 
 
 def refusal(error: ProtocolError) -> str:

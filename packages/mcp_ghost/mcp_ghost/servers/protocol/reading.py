@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -70,7 +69,12 @@ def taken(message: bytes) -> tuple[SessionMessage, bytes]:
     try:
         return _validated(better), better
     except ValueError as error:
-        answers = [it for it in _objects(message) if _is_answer(it)]
+        # Objects may follow each other, and their texts may hold any character.
+        text, place, answers = message.decode("utf-8-sig", errors="replace"), 0, []
+        with suppress(ValueError, RecursionError):
+            while (start := text.find("{", place)) >= 0:
+                found, place = _LENIENT.raw_decode(text, start)
+                answers += [found] if _is_answer(found) else []
         with suppress(ValueError):
             if len(answers) == 1:
                 better = mended(json.dumps(answers[0]).encode())
@@ -80,15 +84,6 @@ def taken(message: bytes) -> tuple[SessionMessage, bytes]:
 
 def _validated(message: bytes) -> SessionMessage:
     return SessionMessage(jsonrpc_message_adapter.validate_json(message, by_name=False))
-
-
-def _objects(message: bytes) -> Iterator[Any]:
-    """The objects that follow each other in ``message``; their texts may hold any character."""
-    text, place = message.decode("utf-8-sig", errors="replace"), 0
-    with suppress(ValueError, RecursionError):
-        while (start := text.find("{", place)) >= 0:
-            found, place = _LENIENT.raw_decode(text, start)
-            yield found
 
 
 def mended(message: bytes) -> bytes:
