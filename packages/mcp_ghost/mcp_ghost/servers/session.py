@@ -8,11 +8,11 @@ the same event loop, and a forgotten ``close`` happens when the loop ends.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.config import ServerConfig
@@ -187,8 +187,7 @@ class ServerSession:
             message = f"The configuration of '{self.name}' does not offer its tool '{tool}'."
             return ToolCallResult(None, is_error=True, error_message=message)
         plain = {str(name): jsonable(value) for name, value in arguments.items()}
-        patience = Patience(timeout)
-        self._waits.add(patience)
+        patience = Patience(timeout, self._waits)
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             if self._progress_extends_timeout:
@@ -217,8 +216,6 @@ class ServerSession:
             # Of what the server asks for instead of giving a result.
             words = _MALFORMED if isinstance(error, ValidationError) else _ENDLESS
             return ToolCallResult(None, is_error=True, error_message=words)
-        finally:
-            self._waits.discard(patience)
         return await read_result(as_sent(result), self._redactor, self._result_limit)
 
     @property
@@ -304,7 +301,7 @@ class ServerSession:
         if self._config.url is not None:
             self._begin(seconds)  # a process has its time from when the SDK is there
         try:
-            async with AsyncExitStack() as stack:
+            async with contextlib.AsyncExitStack() as stack:
                 async with self._starting():
                     streams = await stack.enter_async_context(link.connect(ready))
                 self._begin(seconds)
@@ -330,19 +327,11 @@ class ServerSession:
         if self._until is None:
             self._until = asyncio.get_running_loop().time() + seconds
 
-    @asynccontextmanager
-    async def _starting(self) -> AsyncIterator[None]:
+    def _starting(self) -> contextlib.AbstractAsyncContextManager[object]:
         """A step of the start, in the time that is left for it."""
         if self._until is None:
-            yield
-            return
-        start = Patience(self._until - asyncio.get_running_loop().time())
-        self._waits.add(start)
-        try:
-            async with start:
-                yield
-        finally:
-            self._waits.discard(start)
+            return contextlib.nullcontext()
+        return Patience(self._until - asyncio.get_running_loop().time(), self._waits)
 
     async def _list_tools(self, client: Client) -> None:
         from mcp import MCPError as ProtocolError
@@ -380,10 +369,10 @@ class ServerSession:
             if self._until is not None:
                 self._until += clock() - since
 
-    @contextmanager
+    @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:
         """No time runs out: the server does not say which call its question is for."""
-        with ExitStack() as stack:
+        with contextlib.ExitStack() as stack:
             for patience in self._waits:
                 stack.enter_context(patience.paused())
             yield

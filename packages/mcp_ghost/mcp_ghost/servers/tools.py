@@ -10,7 +10,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.messages import ToolSchema
 from mcp_ghost.servers.protocol.lenient import TOO_DEEP, as_sent, fields
@@ -30,16 +30,6 @@ _MOST_WARNINGS = 10
 _logger = logging.getLogger(__name__)
 
 
-class Listing(NamedTuple):
-    """What a server lists, under its own names."""
-
-    tools: list[ToolSchema]
-    annotations: dict[str, dict[str, Any]]
-    """What each tool says of its effects: ``readOnlyHint`` and its like."""
-    seconds: float
-    """For how long this holds, where the server says so; else for ever."""
-
-
 async def list_tools(client: Client, server: str, offers: Callable[[str], bool]) -> Listing:
     """The tools of every page that the configuration offers, each name once.
 
@@ -47,10 +37,9 @@ async def list_tools(client: Client, server: str, offers: Callable[[str], bool])
     """
     from mcp import MCPError
 
-    tools = _Tools(server, offers)
+    listing = Listing(server, offers)
     cursors: set[str] = set()
     cursor: str | None = None
-    seconds = math.inf
     for _ in range(MOST_PAGES):
         try:
             page = await client.list_tools(cursor=cursor)
@@ -59,33 +48,26 @@ async def list_tools(client: Client, server: str, offers: Callable[[str], bool])
                 raise
             _logger.warning("MCP server '%s' lists only some of its tools: %s", server, error)
             break
-        seconds = min(seconds, page.ttl_ms / 1000 if page.ttl_ms else math.inf)
+        listing.seconds = min(listing.seconds, page.ttl_ms / 1000 if page.ttl_ms else math.inf)
         for tool in page.tools:
-            tools.add(_described(as_sent(tool)))
+            listing.add(_described(as_sent(tool)))
         cursor = page.next_cursor
         # A server that repeats a cursor would be asked for ever.
-        if cursor is None or cursor in cursors or tools.is_full:
+        if cursor is None or cursor in cursors or listing.is_full:
             break
         cursors.add(cursor)
-    return Listing(
-        [tool_schema(tool) for tool in tools.found.values()],
-        {
-            name: {
-                key: value
-                for key, value in fields(tool.get("annotations")).items()
-                if key.endswith("Hint") and isinstance(value, bool)
-            }
-            for name, tool in tools.found.items()
-        },
-        seconds,
-    )
+    return listing
 
 
-class _Tools:
-    """What is listed page by page, as far as it can be used."""
+class Listing:
+    """What a server lists page by page, under its own names, as far as it can be used."""
 
     def __init__(self, server: str, offers: Callable[[str], bool]) -> None:
-        self.found: dict[str, Mapping[str, Any]] = {}
+        self.tools: list[ToolSchema] = []
+        self.annotations: dict[str, dict[str, Any]] = {}
+        """What each tool says of its effects: ``readOnlyHint`` and its like."""
+        self.seconds = math.inf
+        """For how long this holds, where the server says so; else for ever."""
         self.is_full = False
         """Whether there are more."""
         self._server = server
@@ -94,27 +76,29 @@ class _Tools:
 
     def add(self, entry: object) -> None:
         """Take ``entry``, or say why not."""
-        name = entry.get("name") if isinstance(entry, Mapping) else None
-        if not isinstance(entry, Mapping) or not isinstance(name, str) or not name:
+        tool = fields(entry)
+        name = tool.get("name")
+        if not isinstance(name, str) or not name:
             self._warn("Skipping a tool without a name: %.200r", entry)
-        elif name in self.found:
+            return
+        schema = tool_schema(tool)
+        description = schema["function"]["description"]
+        if name in self.annotations:
             self._warn("Skipping the second tool with the name %.200r", name)
         elif not self._offers(name) or self.is_full:
             pass
-        elif fields(entry.get("execution")).get("taskSupport") == "required":
+        elif fields(tool.get("execution")).get("taskSupport") == "required":
             self._warn(
                 "Skipping the tool %.200r: it runs only as a task, which is not supported", name
             )
-        elif TOO_DEEP in (written := json.dumps(tool_schema(entry), ensure_ascii=False)):
+        elif TOO_DEEP in (written := json.dumps(schema, ensure_ascii=False)):
             self._warn("Skipping the tool %.200r: its schema is nested too deeply", name)
         elif seen(written) != written:
             self._warn("Skipping the tool %.200r: it contains invisible characters", name)
-        elif (excess := len(written) - MOST_TOOL_CHARACTERS) > len(
-            described := tool_schema(entry)["function"]["description"]
-        ):
+        elif (excess := len(written) - MOST_TOOL_CHARACTERS) > len(description):
             words = "Skipping the tool %.200r: as JSON it has %d characters, more than"
             self._warn(f"{words} {MOST_TOOL_CHARACTERS:,}", name, len(written))
-        elif len(self.found) == MOST_TOOLS:
+        elif len(self.tools) == MOST_TOOLS:
             self.is_full = True
             self._warn(
                 "It lists more than %d tools; the others are left out. Name those that you need "
@@ -127,8 +111,13 @@ class _Tools:
                     "MCP server '%s': the description of the tool %.200r is cut by %d characters"
                 )
                 _logger.debug(words, self._server, name, excess)
-                entry = {**entry, "description": described[:-excess]}
-            self.found[name] = entry
+                schema["function"]["description"] = description[:-excess]
+            self.tools.append(schema)
+            self.annotations[name] = {
+                key: value
+                for key, value in fields(tool.get("annotations")).items()
+                if key.endswith("Hint") and isinstance(value, bool)
+            }
 
     def _warn(self, words: str, *values: object) -> None:
         self._warnings += 1

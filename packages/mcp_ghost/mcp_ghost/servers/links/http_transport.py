@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -209,6 +210,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             await response.aclose()  # it was not asked for, and would have to be bounded too
             return _error_response(502, INTERNAL_ERROR, malformed(""))
         response.headers["content-type"] = _EVENTS  # in UTF-8, whatever it says
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - from the network
         response.stream = _Events(response.stream, self, request)
         return response
 
@@ -392,10 +394,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if status == 401 and challenge.lower().startswith("bearer") and self.sign_in is None:
             self._advice = _SIGN_IN
         # 404 by the specification; widely copied example servers answer 400.
-        lost = status in (404, 410) or (
-            (_OF_A_SESSION if status in (400, 401, 409, 422) else _SAYS_LOST).search(message)
-            is not None
-        )
+        says_lost = _OF_A_SESSION if status in (400, 401, 409, 422) else _SAYS_LOST
+        lost = status in (404, 410) or says_lost.search(message) is not None
         if lost and _SESSION_ID in request.headers and code != METHOD_NOT_FOUND:
             self.end(LOST)
             status = 404  # nobody has to sign in
@@ -413,48 +413,38 @@ def _not_made(status: int, message: str) -> httpx2.Response:
     return _error_response(status, INTERNAL_ERROR, message, {NOT_MADE: True})
 
 
+@dataclass
 class _Events(httpx2.AsyncByteStream):
     """A stream of events that ends quietly where it breaks; the fault is noted."""
 
-    def __init__(
-        self,
-        stream: httpx2.SyncByteStream | httpx2.AsyncByteStream,
-        wire: HttpTransport,
-        request: httpx2.Request,
-    ) -> None:
-        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - it came from the network
-        self._stream = stream
-        self._wire = wire
-        self._request = request
-        self._is_answer = request.method == "POST"
-        """Whether it answers one request."""
-        is_subscription = request.headers.get("mcp-method") == _SUBSCRIPTION
-        self._is_extra = not wire.one_stream and (is_subscription or not self._is_answer)
-        """Whether the connection goes on without it."""
+    stream: httpx2.AsyncByteStream
+    wire: HttpTransport
+    request: httpx2.Request
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        events = readable_events(self._stream, self._wire.most_bytes, is_answer=self._is_answer)
+        wire, is_answer = self.wire, self.request.method == "POST"
+        is_subscription = self.request.headers.get("mcp-method") == _SUBSCRIPTION
         try:
-            async for event in events:
-                if self._is_answer and _ENDPOINT.search(event):
-                    self._wire.is_older()
+            async for event in readable_events(self.stream, wire.most_bytes, is_answer=is_answer):
+                if is_answer and _ENDPOINT.search(event):
+                    wire.is_older()
                     return
-                body = only_error(data_of(event)) if self._is_answer else None
-                if body and self._wire.loses(self._request, body["error"]["message"]):
-                    event = b"data: %b\n\n" % _not_made(404, self._wire.fault or "").content
+                body = only_error(data_of(event)) if is_answer else None
+                if body and wire.loses(self.request, body["error"]["message"]):
+                    event = b"data: %b\n\n" % _not_made(404, wire.fault or "").content
                 yield event
-            if self._wire.one_stream:
-                self._wire.end("it closed the connection")
+            if wire.one_stream:
+                wire.end("it closed the connection")
         except TooLongEventError:
-            if self._wire.one_stream:
-                self._wire.end("it sent a message that is too long")
+            if wire.one_stream:
+                wire.end("it sent a message that is too long")
         except httpx2.TransportError as error:
-            if self._is_extra:
-                raise
-            self._wire.broke(error)
+            if not wire.one_stream and (is_subscription or not is_answer):
+                raise  # the connection goes on without it
+            wire.broke(error)
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        await self.stream.aclose()
 
 
 async def _without_body(response: httpx2.Response) -> httpx2.Response:

@@ -17,8 +17,10 @@ class Patience:
     A context manager in which TimeoutError is raised once it is up.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, waits: set[Patience]) -> None:
+        """It is one of ``waits`` for as long as it runs."""
         self._seconds = seconds
+        self._waits = waits
         self._limit = asyncio.timeout(seconds)
         self._clock = asyncio.get_running_loop().time
         self._last = self._clock() + seconds * MOST
@@ -27,9 +29,11 @@ class Patience:
 
     async def __aenter__(self) -> Self:
         await self._limit.__aenter__()
+        self._waits.add(self)
         return self
 
     async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401 - as it is passed on
+        self._waits.discard(self)
         await self._limit.__aexit__(*raised)
 
     def begin_anew(self) -> None:
