@@ -164,9 +164,11 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(204)  # the session ended already
         if self.fault is not None and request.method == "POST":
             return _not_made(503, self.fault)  # the SDK would try again
+        # The first is sent again where a gateway says that the server is not there yet.
+        is_first = request.method == "GET" if self.one_stream else not self._was_taken
         try:
             response = await self._network.handle_async_request(self._real(request))
-            while self._wakes(request, response):
+            while is_first and self._pauses and response.status_code in _NOT_THERE_YET:
                 await response.aclose()
                 await asyncio.sleep(self._pauses.pop(0))
                 response = await self._network.handle_async_request(self._real(request))
@@ -197,11 +199,6 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("content-type", "").lower().startswith(_EVENTS):
             return await self._streamed(request, response)
         return await self._whole(request, response)
-
-    def _wakes(self, request: httpx2.Request, response: httpx2.Response) -> bool:
-        """Whether a gateway says that the server is not there yet, before anything was done."""
-        is_first = request.method == "GET" if self.one_stream else not self._was_taken
-        return bool(self._pauses) and is_first and response.status_code in _NOT_THERE_YET
 
     async def _streamed(
         self, request: httpx2.Request, response: httpx2.Response
