@@ -122,7 +122,7 @@ class Gemini(HostedProvider):
         parts = common.blocks_in(common.at(candidate, "content", "parts"))
         said = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
         thinking = [part["text"] for part in parts if "text" in part and part.get("thought")]
-        called = (part["functionCall"] for part in parts if _is_call(part))
+        called = common.dicts_in([part.get("functionCall") for part in parts])
         calls = common.tool_calls(
             ((call.get("id"), call.get("name"), call.get("args") or {}) for call in called), names
         )
@@ -276,18 +276,13 @@ def _renamed(value: Any, levels: int) -> Any:  # noqa: ANN401  any JSON
     }
 
 
-def _is_call(part: JSONObject) -> bool:
-    return isinstance(part.get("functionCall"), dict)
-
-
 def _state(parts: Iterable[JSONObject], calls: Iterable[ToolCall]) -> JSONObject | None:
     """What must come back as it was: signatures in their places, and ids that Gemini gave."""
     entries: list[JSONObject] = []
     remaining = iter(calls)
     for part in parts:
-        if _is_call(part):
-            call_id = part["functionCall"].get("id")
-            given = {"id": call_id} if call_id else {}
+        if isinstance(call := part.get("functionCall"), dict):
+            given = {"id": call["id"]} if call.get("id") else {}
             entries.append({"call": next(remaining).id, **given, **_signature(part)})
         elif "thoughtSignature" in part or ("text" in part and not part.get("thought")):
             entries.append(part)

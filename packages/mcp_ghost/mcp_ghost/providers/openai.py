@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMReplyError
-from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.common import at
@@ -94,9 +94,8 @@ class OpenAI(HostedProvider):
     def streamed(self, wire: common.WireRequest) -> common.WireRequest:
         """See :class:`mcp_ghost.providers.common.Provider`."""
         wire = super().streamed(wire)
-        if wire.path == RESPONSES_PATH:
-            return wire
-        return replace(wire, payload={**wire.payload, "stream_options": {"include_usage": True}})
+        more = {} if wire.path == RESPONSES_PATH else {"stream_options": {"include_usage": True}}
+        return replace(wire, payload={**wire.payload, **more})
 
     def assembler(self) -> Assembler:
         """See :class:`mcp_ghost.providers.common.Provider`."""
@@ -113,12 +112,11 @@ class OpenAI(HostedProvider):
         message = message if isinstance(message, dict) else {"content": choice.get("text")}
         raw = message.get("tool_calls") or message.get("function_call")  # the older form
         raw = raw if isinstance(raw, list) else common.dicts_in(raw)
-        message = {**message, "tool_calls": raw}
         content = message.get("content")
         said, thinking = split_thinking(common.text_of(content))
         said = said if said.strip() else common.text_of(message.get("refusal"))
-        fields = (message.get(key) for key in ("reasoning", "reasoning_content"))
-        thought = next((text for text in fields if isinstance(text, str) and text), "")
+        told = (message.get(key) for key in ("reasoning", "reasoning_content"))
+        thought = next((text for text in told if isinstance(text, str) and text), "")
         # Mistral's way: parts of type "thinking" that hold text parts.
         parts = common.text_of([part.get("thinking") for part in common.dicts_in(content)])
         calls = common.tool_calls(map(_said, raw), names)
@@ -128,6 +126,14 @@ class OpenAI(HostedProvider):
             raise malformed
         if finish_reason == "error":  # OpenRouter's, of a provider that broke off
             raise LLMReplyError("The model server ended the reply with an error.")
+        # What is sent back with the calls; Gemini signs each of them in a field of its own.
+        fields = {key: message[key] for key in _ECHOED if message.get(key)}
+        signed = {
+            call.id: {"extra_content": entry["extra_content"]}
+            for call, entry in zip(calls, raw, strict=True)
+            if isinstance(entry, dict) and entry.get("extra_content")
+        }
+        state = {"openai": [{"message": fields, "calls": signed}]}
         usage = body.get("usage")
         return common.reply(
             said,
@@ -137,7 +143,7 @@ class OpenAI(HostedProvider):
             finish_reason=str(finish_reason) if finish_reason else None,
             reasoning="\n".join(filter(None, (thought, parts, thinking))) or None,
             cost=common.cost_of(at(usage, "cost")),
-            provider_state=_state(message, calls),
+            provider_state=state if calls and (fields or signed) else None,
         )
 
 
@@ -303,19 +309,6 @@ def _said(call: object) -> tuple[object, object, object]:
     function = at(call, "function")
     function = function if isinstance(function, dict) else call
     return at(call, "id"), at(function, "name"), common.arguments_in(function)
-
-
-def _state(message: JSONObject, calls: Sequence[ToolCall]) -> JSONObject | None:
-    """What is sent back with ``calls``; Gemini signs each of them in a field of its own."""
-    if not calls:
-        return None
-    fields = {key: message[key] for key in _ECHOED if message.get(key)}
-    signed = {
-        call.id: {"extra_content": entry["extra_content"]}
-        for call, entry in zip(calls, message["tool_calls"], strict=True)
-        if isinstance(entry, dict) and entry.get("extra_content")
-    }
-    return {"openai": [{"message": fields, "calls": signed}]} if fields or signed else None
 
 
 def usage_in(
