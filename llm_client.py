@@ -4,8 +4,6 @@ All requests are made in one event loop, where the connections are kept. One cli
 thread at a time; in an event loop, await :meth:`LLMClient.acomplete`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -16,29 +14,24 @@ from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
+
+import httpx2
 
 from mcp_ghost.breaker import CircuitBreaker
 from mcp_ghost.errors import LLMError, LLMReplyError, LLMStatusError, LLMUnavailableError, MCPError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema, was_cut_off
 from mcp_ghost.providers.client import Gate, ProviderClient
-from mcp_ghost.providers.exchange import with_all
+from mcp_ghost.providers.exchange import OnExchange, with_all
 from mcp_ghost.providers.registry import get_provider, provider_at
+from mcp_ghost.providers.streaming import OnDelta
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, is_transient
 from session.events import EventLogger, event_context, log_event, log_progress
+from session.game_configuration import GameConfiguration
 from session.loop import EpisodeLoop, in_daemon_thread, running_loop
 from session.tracing import observed, of_reply
 from shared_utils import EMBEDDED_BASE_URL
-
-if TYPE_CHECKING:
-    import httpx2
-
-    from mcp_ghost.providers.exchange import OnExchange
-    from mcp_ghost.providers.streaming import OnDelta
-    from session.game_configuration import GameConfiguration
-
-    _Reply = Coroutine[Any, Any, LLMResponse]
 
 __all__ = ["FunctionCall", "LLMClient", "LLMResponse", "ToolCall", "supports_tool_calling"]
 
@@ -49,6 +42,7 @@ PLAYER = "Agent"
 _OWN_KEY_VARIABLE = "ZORKGPT_CLIENT_API_KEY"
 _CACHED_ROLES = ("system", "user")
 _MARK = {"type": "ephemeral"}
+_Reply: TypeAlias = Coroutine[Any, Any, LLMResponse]
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
 _TAKES_TOOLS = "-non-reasoning"
 _TOOLS = (

@@ -1,18 +1,16 @@
 """The model's answer: the form that is asked for, and the command read out of it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
+from game_interface.machine.facts import Waits
 from session.configuration_file import problems_of
 from session.objectives import UNCHANGED
 from shared_utils import create_json_schema, extract_json
-
-if TYPE_CHECKING:
-    from game_interface.machine.facts import Waits
 
 PLAN_CHARACTERS = 600
 """Of a plan, which every later prompt repeats."""

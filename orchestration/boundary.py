@@ -1,19 +1,14 @@
 """Between the machine's truth and whoever plays: what does not pass here, nobody is told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from game_interface import Exit, Thing
+from game_interface import Exit, Facts, Thing, Vocabulary
 from players.player import Player
 from session.game_state import ExitSeen, FailedTurn, GameState, Hint, Observation, TurnRecord
+from session.knowledge import CarriedOver, Reflection
+from session.levels import ObservationLevel
 from session.perception.perception import Perception
-
-if TYPE_CHECKING:
-    from game_interface import Facts, Vocabulary
-    from session.knowledge import CarriedOver, Reflection
-    from session.levels import ObservationLevel
 
 
 class Boundary:

@@ -1,14 +1,13 @@
 """Models and tools that answer from the record of an episode, where they are asked the same."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
+from game_interface import Facts, Game
 from game_interface.engines.engine import EngineName, Reply
 from game_interface.errors import EngineError
 from game_interface.snapshot import earlier_memory
@@ -16,12 +15,13 @@ from llm_client import LLMClient
 from managers.tools.toolset import GameTools
 from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage
+from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.common import LLMRequest
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.toolset import Call, Kind, Outcome
 from players.guest import GuestPlayer
 from session.events import current_turn
-from session.game_state import FailedTurn, Hint, Observation, TurnRecord
+from session.game_state import Decision, FailedTurn, GameState, Hint, Observation, TurnRecord
 from session.record.request_deltas import request_text
 from session.record.schema import (
     EpisodeEnd,
@@ -31,13 +31,7 @@ from session.record.schema import (
     Step,
     fields_of_request,
 )
-
-if TYPE_CHECKING:
-    from game_interface import Facts, Game
-    from mcp_ghost.providers.client import ProviderClient
-    from session.game_state import GameState
-    from stories.memory import StoryImage
-    from zork_agent import Decision
+from stories.memory import StoryImage
 
 _EXCERPT = 80
 """Characters shown around a difference."""

@@ -1,13 +1,12 @@
 """The turn as named steps: tell, decide, act, record."""
 
-from __future__ import annotations
-
 import base64
 import re
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from game_interface import Facts, Game, Thing
 from game_interface.command_guard import MAX_COMMAND_LENGTH, validate_command
 from game_interface.errors import (
     EngineError,
@@ -17,8 +16,11 @@ from game_interface.errors import (
     StoryFormatError,
 )
 from mcp_ghost.text import one_line
+from orchestration.boundary import Boundary
+from players.player import Player
 from session.game_state import (
     NAMELESS,
+    Decision,
     ExitSeen,
     FailedTurn,
     GameState,
@@ -32,11 +34,8 @@ from session.perception.printed import says
 from session.playing import PlayingSettings
 
 if TYPE_CHECKING:
-    from game_interface import Facts, Game, Thing
-    from orchestration.boundary import Boundary
-    from players.player import Player
     from session.record.resume import SavedEpisode
-    from zork_agent import Decision
+
 
 RESTARTED = "* Restarting *"
 """Between the last words of a game and the first ones of the next."""
@@ -235,7 +234,7 @@ def snapshot_of(game: Game) -> str:
     return base64.b64encode(game.snapshot()).decode("ascii")
 
 
-def return_to(saved: SavedEpisode, game: Game) -> None:
+def return_to(saved: "SavedEpisode", game: Game) -> None:
     """Bring ``game`` to where the episode stopped, by its snapshot or else by its commands.
 
     Raises:

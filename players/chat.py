@@ -1,9 +1,6 @@
 """The player `chat`: a plain model that reads the game's words, all of them, and answers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from game_interface import Facts
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
 from llm_client import PLAYER, LLMClient
@@ -12,14 +9,10 @@ from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import Message, Usage
 from players.player import Player
 from prompts import load_prompt, with_hints
-from session.game_state import Decision
+from session.game_configuration import GameConfiguration
+from session.game_state import Decision, GameState, Observation, TurnRecord
+from session.knowledge import CarriedOver
 from zork_agent import RECORDED_CHARACTERS, is_incurable
-
-if TYPE_CHECKING:
-    from game_interface import Facts
-    from session.game_configuration import GameConfiguration
-    from session.game_state import GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver
 
 _LEFT_OUT = "(What came before is left out.)"
 _MAY_RESTORE = (

@@ -1,21 +1,14 @@
 """The player `first-exit`: takes every way out that it has not tried, the nearest first."""
 
-from __future__ import annotations
-
 import re
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from game_interface import Facts
 from players.player import Player
-from session.game_state import Decision
+from session.game_state import Decision, GameState, Observation, TurnRecord
+from session.knowledge import CarriedOver
 from session.perception.directions import DIRECTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from game_interface import Facts
-    from session.game_state import GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver
 
 _DIRECTIONS = (*DIRECTIONS.values(), "in", "out")
 _NOTHING_LEFT = ("look", "wait")

@@ -1,18 +1,11 @@
 """The player `mcp`: somebody else, who tells us each command: a client of our MCP server."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from game_interface import Facts
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
 from players.player import Player
-from session.game_state import Decision
+from session.game_state import Decision, GameState, TurnRecord
 from zork_agent import RECORDED_CHARACTERS
-
-if TYPE_CHECKING:
-    from game_interface import Facts
-    from session.game_state import GameState, TurnRecord
 
 
 class GuestPlayer(Player):

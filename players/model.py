@@ -1,11 +1,9 @@
 """The player `model`: a model with our mind, told what its managers know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from game_interface import Facts
 from game_interface.command_guard import KEY_NAMES
 from managers.action_check import Check
 from managers.context_manager import ContextManager
@@ -18,9 +16,6 @@ from session.game_state import Decision, GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver, Reflection
 from session.perception.directions import DIRECTIONS
 from zork_agent import ZorkAgent
-
-if TYPE_CHECKING:
-    from game_interface import Facts
 
 _SHOWN = 4
 """Ways out in a menu, and as many other commands."""

@@ -1,13 +1,8 @@
 """A player: told what happened, it decides what comes next."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from game_interface import Facts
-    from session.game_state import Decision, GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver, Reflection
+from game_interface import Facts
+from session.game_state import Decision, GameState, Observation, TurnRecord
+from session.knowledge import CarriedOver, Reflection
 
 
 class Player:

@@ -4,22 +4,16 @@ It throws the dice as the random player of TALES does: with the same seed, and t
 game, it gives the same commands.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
 
+from game_interface import Facts
 from game_interface.command_guard import validate_command
 from game_interface.errors import InvalidCommandError
 from players.player import Player
-from session.game_state import Decision
-
-if TYPE_CHECKING:
-    from game_interface import Facts
-    from session.game_state import GameState, Observation, TurnRecord
-    from session.knowledge import CarriedOver
+from session.game_state import Decision, GameState, Observation, TurnRecord
+from session.knowledge import CarriedOver
 
 _COMMANDS = (
     *("north", "south", "east", "west", "up", "down", "look", "inventory"),

@@ -1,23 +1,17 @@
 """The player `walkthrough`: a list of commands, and at its end the player looks around."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from game_interface import Facts
 from game_interface.command_guard import KEY_NAMES, validate_command
 from game_interface.errors import InvalidCommandError
 from mcp_ghost.files import read_regular
 from mcp_ghost.text import reason
 from players.player import Player
 from session.configuration_file import ConfigurationError
-from session.game_state import Decision
+from session.game_state import Decision, GameState
 from zork_agent import safe_command
-
-if TYPE_CHECKING:
-    from game_interface import Facts
-    from session.game_state import GameState
 
 
 class WalkthroughPlayer(Player):
