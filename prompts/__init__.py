@@ -5,8 +5,6 @@ where one of them holds: the level of what the player is told, or whether it may
 from elsewhere (``allowed`` or ``discouraged``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import cache

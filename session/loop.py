@@ -4,8 +4,6 @@ Connections and sessions belong to an event loop and outlive a turn, so one loop
 episode, and stands still between two calls of :meth:`EpisodeLoop.run`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import os

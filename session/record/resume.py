@@ -1,7 +1,5 @@
 """An episode as its event log has it: enough to continue where it stopped."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterator
