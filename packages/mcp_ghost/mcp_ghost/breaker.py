@@ -1,7 +1,5 @@
 """A circuit breaker: after several failures in a row, leave the failing party alone for a while."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

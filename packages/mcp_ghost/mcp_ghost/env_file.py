@@ -1,7 +1,5 @@
 """The file ``.env`` in the working directory, for all programs here."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

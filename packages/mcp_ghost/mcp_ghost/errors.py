@@ -21,8 +21,6 @@ MCPGhostError
     └── GoldenExhaustedError        it holds fewer replies than were asked for (an LLMError too)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

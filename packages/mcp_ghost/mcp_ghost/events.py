@@ -6,8 +6,6 @@ letters; ``event_of`` makes the one of the other.
 
 # ruff: noqa: D101  their names say what they are
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 What a program that was killed left unfinished, the next one that writes the file removes.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import os

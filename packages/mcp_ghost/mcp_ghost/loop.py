@@ -1,7 +1,5 @@
 """The tool-calling loop: ask, call, append, stop."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -3,8 +3,6 @@
 A block is one of MCP's: ``{"type": "image" or "audio", "data": BASE64, "mimeType": ...}``.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ A tool is "server.tool" inside. The common subset of the providers' rules for it
 would meet another, ends in a hash of the original.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

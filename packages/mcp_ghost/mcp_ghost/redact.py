@@ -7,8 +7,6 @@ what only its place makes look like a key ("--token X", "key: X"): right for err
 results, where ``"key": "item-1234567"`` is data.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

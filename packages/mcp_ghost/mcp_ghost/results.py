@@ -1,7 +1,5 @@
 """What a tool call returned, as a value and as text that a model can read."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Calls of tools that a model wrote into its answer as text, where nobody makes them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 

@@ -1,7 +1,5 @@
 """Text for people: foreign text made harmless, numbers made short."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

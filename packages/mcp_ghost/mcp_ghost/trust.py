@@ -6,8 +6,6 @@ is ``--trust``, which is the variable ``MCP_GHOST_TRUST`` for one run. What a fl
 variable of the environment, needs no question.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 Programs share files and people copy entries between them, so an entry may use the keys of any.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from operator import not_

@@ -1,7 +1,5 @@
 """Configurations as files (JSON with comments, TOML) and as dicts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What of the configuration of servers is secret, as far as it can be known from outside."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ Places are known when a file is read. Everything else is looked up when its serv
 entry that is never used may refer to what does not exist.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Functions of Python as tools: name, description and schema come from the functions themselves."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Callable, Sequence

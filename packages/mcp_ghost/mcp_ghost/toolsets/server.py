@@ -1,7 +1,5 @@
 """One MCP server as a toolset, started again where it is gone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Several toolsets as one, and the part of it that may be used."""
 
-from __future__ import annotations
-
 import asyncio
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
