@@ -1,7 +1,5 @@
 """The game's MCP servers: one session per turn or episode, their tools as "server.tool"."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.metadata
 import importlib.util
@@ -10,7 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,17 +22,15 @@ from mcp_ghost.errors import (
     MCPServerStartupError,
     MCPToolCallError,
 )
+from mcp_ghost.messages import ToolSchema
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.text import did_you_mean
 from mcp_ghost.toolset import Call, Kind, Outcome, Tool
 from mcp_ghost.toolsets.union import Union
 from session.events import log_event
+from session.game_configuration import GameConfiguration
 from session.loop import running_loop
 from session.tracing import observed
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import ToolSchema
-    from session.game_configuration import GameConfiguration
 
 __all__ = [
     "MCPConfig",
@@ -62,7 +58,7 @@ class MCPConfig(BaseModel):
     mcpServers: dict[str, MCPServerConfig]  # noqa: N815 - the file's own key
 
     @classmethod
-    def from_file(cls, path: str | Path) -> MCPConfig:
+    def from_file(cls, path: str | Path) -> Self:
         """Read a file of this form, or that of another program.
 
         Raises:

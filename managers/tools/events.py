@@ -1,23 +1,17 @@
 """The log events of a turn's tool calls, and the account of them for its record."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from mcp_ghost.loop import LoopObserver
-from mcp_ghost.results import cap, jsonable
+from mcp_ghost.messages import LLMResponse
+from mcp_ghost.results import ToolCallResult, cap, jsonable
 from mcp_ghost.text import counted
+from mcp_ghost.toolset import Call, Outcome
 from session.events import event_context, log_event, log_line
 from session.game_state import ToolUse
-
-if TYPE_CHECKING:
-    from mcp_ghost.messages import LLMResponse
-    from mcp_ghost.results import ToolCallResult
-    from mcp_ghost.toolset import Call, Outcome
 
 RECORDED_CHARACTERS = 100_000
 """Of a tool's result; the whole of it went to the model."""

@@ -5,26 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import MCPError, MCPServerStartupError, MCPToolCallError
+from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.installers import installer_of
 from mcp_ghost.servers.oauth.browser import on_terminal
 from mcp_ghost.servers.session import ServerSession
 from mcp_ghost.toolset import Call, Kind, Outcome, outcome_of
 from mcp_ghost.toolsets.server import Leaf
 from session.events import current_turn, log_event, log_progress
+from session.game_configuration import GameConfiguration
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
-    from typing import Any
-
     from mcp.types import RequestParamsMeta
-
-    from mcp_ghost.config import ServerConfig
-    from mcp_ghost.redact import Redactor
-    from session.game_configuration import GameConfiguration
 
 
 TURN: Final = "zorkgpt/turn"

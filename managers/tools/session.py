@@ -1,25 +1,20 @@
 """A turn's tools, whose servers connect while the model is already answering."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from managers.tools.toolset import GameTools, OfManager, StandIn
 from mcp_ghost.errors import MCPError
+from mcp_ghost.loop import AnswerCalls, Batch, LoopObserver
 from mcp_ghost.media import Gallery
+from mcp_ghost.messages import LLMResponse, ToolSchema
 from mcp_ghost.results import ResultBudget
 from mcp_ghost.run.calls import CallPolicy, Calls
 from mcp_ghost.run.prompts import of_servers
 from mcp_ghost.run.search import SEARCH_ABOVE, Searching, ToolSearch
 from session.events import log_event
-
-if TYPE_CHECKING:
-    from mcp_ghost.loop import AnswerCalls, Batch, LoopObserver
-    from mcp_ghost.messages import LLMResponse, ToolSchema
-    from session.game_configuration import GameConfiguration
+from session.game_configuration import GameConfiguration
 
 
 class ToolSession:

@@ -1,18 +1,12 @@
 """What the agent needs of its tools, also where a stand-in takes the place of their manager."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Iterable
+from typing import Any, Protocol
 
+from mcp_ghost.messages import Message, ToolSchema
+from mcp_ghost.results import ToolCallResult
 from mcp_ghost.toolset import Call, Outcome, Toolset, outcome_of
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from mcp_ghost.messages import Message, ToolSchema
-    from mcp_ghost.results import ToolCallResult
 
 
 class StandIn(Protocol):
