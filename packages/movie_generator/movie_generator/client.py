@@ -6,12 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from mcp_ghost.config import load_servers, redactor_of
-from mcp_ghost.errors import (
-    MCPConfigError,
-    MCPError,
-    MCPServerStartupError,
-    MCPToolCallError,
-)
+from mcp_ghost.errors import MCPConfigError, MCPError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult
 from mcp_ghost.servers.oauth.browser import on_terminal

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -28,7 +27,7 @@ from movie_generator.errors import AgentError, PageError
 from movie_generator.llm import BriefRetries, model_client
 from movie_generator.models import SourcePage, VideoScript
 from movie_generator.pages.fetch import fetch_page, page_of
-from movie_generator.pages.page import Page, joined
+from movie_generator.pages.page import Page, Saved, joined
 from movie_generator.pages.reading import RecordingTools, assemble
 from movie_generator.pages.robots import Robots, RobotsUnknownError
 from movie_generator.pages.tool_guard import GuardedTools
@@ -129,16 +128,6 @@ async def generate_script_from_url_with_agent(
         allow_private=allow_private_urls,
         hosts=allowed_hosts,
     ).run()
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A page that need not be fetched."""
-
-    url: str
-    body: bytes
-    kind: str = ""
-    """Its media type; empty for HTML."""
 
 
 async def generate_as_configured(

@@ -141,7 +141,7 @@ def watch_jobs(status: str | None) -> None:
     chosen = Status(status) if status else None
     with the_queue() as queue:
         look = partial(queue.jobs, chosen, with_results=False)
-        watch(look, lambda: not queue.outlook().unfinished)
+        watch(look, lambda: queue.outlook()[0] == 0)
 
 
 def move(ids: Iterable[int], command: str) -> int:

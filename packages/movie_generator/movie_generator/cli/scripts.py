@@ -1,7 +1,5 @@
 """The commands on files: init, script, show, export; and where a script goes."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -11,7 +9,6 @@ import time
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -22,10 +19,8 @@ from movie_generator.cli.flags import Flags
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError, UnsavedError
 from movie_generator.models import VideoScript
+from movie_generator.pages.page import Saved
 from movie_generator.settings import AppConfig
-
-if TYPE_CHECKING:
-    from movie_generator import generate
 
 _EXAMPLES = ("config.yaml", "mcp.jsonc")
 _KINDS = {".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/markdown"}
@@ -59,7 +54,7 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         SettingsError: A setting cannot be used, or the file could not be written.
         UnsavedError: The file could be written before, but not now; the script was printed.
     """
-    from movie_generator.generate import Saved, generate_as_configured
+    from movie_generator.generate import generate_as_configured
 
     output = flags.output
     if output:
@@ -105,10 +100,8 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
     screen.parts(parts, mark="✓", style="green")
 
 
-def _sources(flags: Flags) -> list[str | generate.Saved]:
+def _sources(flags: Flags) -> list[str | Saved]:
     """What the pages are read from: addresses, saved files, standard input."""
-    from movie_generator.generate import Saved
-
     first, *others = flags.urls or [""]
     if not first and flags.html is None:
         raise SettingsError("Name a page: a URL, a saved file, or --html FILE (- reads a pipe).")

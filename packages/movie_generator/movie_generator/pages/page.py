@@ -17,6 +17,16 @@ _EXPONENTS = str.maketrans(f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}", "0123456789-
 
 
 @dataclass(frozen=True)
+class Saved:
+    """A page that need not be fetched."""
+
+    url: str
+    body: bytes
+    kind: str = ""
+    """Its media type; empty for HTML."""
+
+
+@dataclass(frozen=True)
 class Image:
     """An image of a page."""
 

@@ -65,13 +65,3 @@ class Claim:
 
     job: Job
     token: str
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What there is to wait for when no job can be claimed."""
-
-    unfinished: int
-    """Jobs that are waiting or being worked on."""
-    seconds: float | None
-    """Until one of them may be claimed: its pause ends, or the lease of its worker."""

@@ -26,15 +26,7 @@ from mcp_ghost.text import one_line, plain
 from movie_generator.environment import MAX_ATTEMPTS
 from movie_generator.pages.urls import url_key
 from movie_generator.queue.database import JOBS, STEPS, JobDatabase
-from movie_generator.queue.job import (
-    FINISHED,
-    UNFINISHED,
-    Claim,
-    Job,
-    JobStateError,
-    Outlook,
-    Status,
-)
+from movie_generator.queue.job import FINISHED, UNFINISHED, Claim, Job, JobStateError, Status
 
 RESULT_FORMAT = "VideoScript/1"
 """What a result is: the JSON of a ``VideoScript``, and the version of its shape."""
@@ -156,16 +148,16 @@ class JobQueue:
 
     # --- for workers
 
-    def outlook(self) -> Outlook:
-        """How many jobs are unfinished, and when one of them can be claimed."""
+    def outlook(self) -> tuple[int, float | None]:
+        """How many jobs are unfinished, and the seconds until one of them can be claimed."""
         starts = sa.func.coalesce(JOBS.c.lease_until, JOBS.c.next_attempt_at, JOBS.c.created_at)
         asked = sa.select(sa.func.count(), sa.func.min(starts, type_=JOBS.c.created_at.type))
         with self.database.transaction() as connection:
             row = connection.execute(asked.where(JOBS.c.status.in_(UNFINISHED))).one()
             if row[1] is None:
-                return Outlook(0, None)
+                return 0, None
             seconds = (row[1] - self.database.now(connection)).total_seconds()
-            return Outlook(row[0], max(0.0, seconds))
+            return row[0], max(0.0, seconds)
 
     def claim(self, worker: str) -> Claim | None:
         """Take the oldest job that waits or whose worker is gone; None when there is none."""

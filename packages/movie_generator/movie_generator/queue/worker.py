@@ -115,10 +115,10 @@ class Worker:
             try:
                 if await self._work_on_next():
                     continue
-                outlook = await asyncio.to_thread(self.queue.outlook)
-                if drain and not outlook.unfinished:
+                unfinished, seconds = await asyncio.to_thread(self.queue.outlook)
+                if drain and not unfinished:
                     return
-                await bell.wait(ring, outlook.seconds)
+                await bell.wait(ring, seconds)
             except JobDatabaseError as error:
                 _logger.warning("%s Trying again.", one_line(error))
                 await asyncio.sleep(DATABASE_PAUSE)
