@@ -154,9 +154,7 @@ def one_line(text: str) -> str:
 
 
 def _error(id_: object, code: int, message: str, data: object = None) -> dict[str, Any]:
-    error = {"code": code, "message": message}
-    return {
-        "jsonrpc": "2.0",
-        "id": id_,
-        "error": error if data is None else {**error, "data": data},
-    }
+    error: dict[str, object] = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return {"jsonrpc": "2.0", "id": id_, "error": error}

@@ -117,7 +117,10 @@ class JobQueue:
             JobStateError: There is none with this id.
         """
         with self.database.transaction() as connection:
-            return _existing(connection, job_id)
+            row = connection.execute(sa.select(JOBS).where(JOBS.c.id == job_id)).one_or_none()
+        if row is None:
+            raise JobStateError(f"There is no job {job_id}. List them: movie-generator jobs")
+        return Job.of(row)
 
     def cancel(self, job_id: int) -> None:
         """Take a job off the queue; the worker that has it stops at its next sign of life.
@@ -267,15 +270,15 @@ class JobQueue:
         with self.database.transaction() as connection:
             if values["status"] in FINISHED:
                 values["finished_at"] = self.database.now(connection)
-            if connection.execute(sa.update(JOBS).where(movable).values(values)).rowcount == 0:
-                job = _existing(connection, job_id)
-                raise JobStateError(
-                    f"The status of job {job_id} is {job.status}; only {' and '.join(sources)} "
-                    f"jobs can be {done}."
-                )
-            if values["status"] in FINISHED:
+            moved = connection.execute(sa.update(JOBS).where(movable).values(values)).rowcount
+            if moved and values["status"] in FINISHED:
                 connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == job_id))
             self.database.tell(connection)
+        if not moved:
+            raise JobStateError(
+                f"The status of job {job_id} is {self.job(job_id).status}; only "
+                f"{' and '.join(sources)} jobs can be {done}."
+            )
 
 
 def _write(connection: sa.Connection, claim: Claim, values: dict[str, Any]) -> bool:
@@ -287,13 +290,6 @@ def _write(connection: sa.Connection, claim: Claim, values: dict[str, Any]) -> b
 
 def _lapsed(now: datetime) -> sa.ColumnElement[bool]:
     return sa.and_(JOBS.c.status == Status.PROCESSING, JOBS.c.lease_until < now)
-
-
-def _existing(connection: sa.Connection, job_id: int) -> Job:
-    row = connection.execute(sa.select(JOBS).where(JOBS.c.id == job_id)).one_or_none()
-    if row is None:
-        raise JobStateError(f"There is no job {job_id}. List them: movie-generator jobs")
-    return Job.of(row)
 
 
 def _bounded(message: str) -> str:
