@@ -47,14 +47,10 @@ class Anthropic(HostedProvider):
         options = request.given
         head, rest = common.head_and_rest(messages)
         marked = common.breakpoints(messages, _MAX_BREAKPOINTS, ("system", "user", "tool"))
-        system = [b for i, message in enumerate(head) for b in _blocks(message, names, i in marked)]
-        turns = (
-            (
-                "assistant" if message["role"] == "assistant" else "user",
-                _blocks(message, names, index in marked),
-            )
-            for index, message in enumerate(rest, len(head))
-        )
+        blocks = [_blocks(it, names, index in marked) for index, it in enumerate(messages)]
+        system = [block for each in blocks[: len(head)] for block in each]
+        roles = ("assistant" if it["role"] == "assistant" else "user" for it in rest)
+        turns = zip(roles, blocks[len(head) :], strict=True)
         opening = {"type": "text", "text": common.OPENING}
         payload: JSONObject = {"model": request.model, "max_tokens": DEFAULT_MAX_TOKENS}
         payload["messages"] = common.alternating(turns, "content", opening)

@@ -329,8 +329,16 @@ def usage_in(
 def split_thinking(text: str) -> tuple[str, str]:
     """(answer, thinking); an answer in JSON is left as it stands."""
     text = common.cleared(text)
-    if "<|channel|>" in text or _UNMARKED.fullmatch(text):
-        return _without_channels(text)
+    if found := _UNMARKED.fullmatch(text):
+        return found["answer"].strip(), found["thought"].strip()
+    if "<|channel|>" in text:  # of gpt-oss, whose template may swallow the first mark
+        said, calls = {"analysis": text.partition("<|")[0].strip()}, False
+        for channel, to, words in _CHANNEL.findall(text):
+            calls |= "to=" in to
+            said[channel] = "\n".join(filter(None, [said.get(channel), words.strip()]))
+        if "final" in said or not calls:
+            return said.get("final") or said.get("commentary", ""), said["analysis"]
+        return text, ""  # which only writes a call
     if text.lstrip()[:1] in ("{", "["):
         return text, ""
     end = max((found.end() for found in _END.finditer(text)), default=0)
@@ -346,20 +354,6 @@ def split_thinking(text: str) -> tuple[str, str]:
     if not thoughts:
         return text, ""
     return answer.strip(), "\n".join(thought.strip() for thought in thoughts).strip()
-
-
-def _without_channels(text: str) -> tuple[str, str]:
-    """(answer, thinking) of gpt-oss; what only writes a call is left as it stands."""
-    if found := _UNMARKED.fullmatch(text):
-        return found["answer"].strip(), found["thought"].strip()
-    said = {"analysis": text.partition("<|")[0].strip()}  # the template may swallow the first mark
-    calls = False
-    for channel, to, words in _CHANNEL.findall(text):
-        calls |= "to=" in to
-        said[channel] = "\n".join(filter(None, [said.get(channel), words.strip()]))
-    if "final" in said or not calls:
-        return said.get("final") or said.get("commentary", ""), said["analysis"]
-    return text, ""
 
 
 # --- streaming
@@ -424,7 +418,7 @@ class OpenAIAssembler:
             if isinstance(more := delta.get(key), str) and more:
                 self._message[key] = str(self._message.get(key) or "") + more
                 yield "text" if key == "refusal" else "thinking", more
-        content = delta.get("content")
+        content, known = delta.get("content"), self._message["content"]
         if isinstance(content, str) and content:
             yield from self._tags.split(content)
         for part in common.dicts_in(content):  # Mistral's; those of thinking hold parts of text
@@ -432,8 +426,12 @@ class OpenAIAssembler:
                 yield "thinking", thought
             elif isinstance(part.get("text"), str) and part["text"]:
                 yield "text", part["text"]
-        if content:
-            self._message["content"] = _joined(self._message["content"], content)
+        if content and known is None:
+            self._message["content"] = content
+        elif isinstance(content, str) and isinstance(known, str):
+            self._message["content"] = known + content
+        elif content:
+            self._message["content"] = [*_as_parts(known), *_as_parts(content)]
         for detail in common.dicts_in(delta.get("reasoning_details")):
             # OpenRouter's pieces of one detail have its index; their texts follow each other.
             details = self._message.setdefault("reasoning_details", [])
@@ -533,14 +531,6 @@ class _Tags:
             said, self._held = self._held[:end], self._held[end:]
             if said:
                 yield "text", said
-
-
-def _joined(one: Any, other: Any) -> Any:  # noqa: ANN401  texts or parts
-    if one is None:
-        return other
-    if isinstance(one, str) and isinstance(other, str):
-        return one + other
-    return [*_as_parts(one), *_as_parts(other)]
 
 
 def _as_parts(content: Any) -> list[Any]:  # noqa: ANN401  text or parts
