@@ -1,7 +1,5 @@
 """The game server's command line: flags in, exit code out."""
 
-from __future__ import annotations
-
 if __name__ == "__main__":  # before the imports that take their time
     from mcp_ghost.cli.interruption import leave_at_once
 

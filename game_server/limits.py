@@ -1,7 +1,5 @@
 """What the host leaves to its guests: which stories, which level, which seed, how many games."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple

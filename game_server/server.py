@@ -1,7 +1,5 @@
 """The games as tools of an MCP server."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The command `games`: which games are known by name, and which of their files are at hand."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Positions along one axis, under conditions that hold and pulls that give way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -40,7 +38,7 @@ class Axis:
         """Room -> other room -> how far beyond it that one lies at least."""
         self._before: dict[int, dict[int, int]] = {room: {} for room in self.at}
 
-    def copy(self) -> Axis:
+    def copy(self) -> "Axis":
         """Return an independent copy."""
         axis = Axis((), self._work)
         axis.at = dict(self.at)

@@ -3,8 +3,6 @@
 The thread of the game asks before each turn; the thread of the server does what is pressed.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import deque
