@@ -8,13 +8,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaluation.figures import Spread
+from evaluation.figures import Figures, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from evaluation.figures import Figures
 
 # Of Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 _FIRST, _OTHER = "#000000", "#D55E00"

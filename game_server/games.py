@@ -1,26 +1,22 @@
 """The games being played here: whose they are, how many there may be, and how they go on."""
 
-from __future__ import annotations
-
 import math
 import secrets
 import shutil
 import threading
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from game_interface.errors import StoryFormatError
 from game_server.hosted import HostedGame
 from game_server.limits import NAME_CHARACTERS, HostLimits
 from mcp_ghost.text import counted, one_line
 from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
+from session.levels import ObservationLevel
 from session.record.event_log import EVENTS_FILE
 from session.record.folder import episode_folder
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
-    from session.levels import ObservationLevel
 
 MOST_GAMES = 16
 """Open at the same time; the one that nobody has used for the longest time is closed first."""

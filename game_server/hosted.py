@@ -1,24 +1,19 @@
 """One game that a guest plays: an episode like any other, a turn at a time."""
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING
 
+from game_interface import Game
 from game_server.reply import GuestReply, RefusedError, reply_of, words_of
 from managers.context_manager import ContextManager
 from mcp_ghost.text import counted
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
 from players.guest import GuestPlayer
 from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
 from session.game_state import EndReason, FailedTurn, TurnRecord
 from session.playing import GUEST
-
-if TYPE_CHECKING:
-    from game_interface import Game
-    from session.game_configuration import GameConfiguration
-    from session.record.schema import Step
+from session.record.schema import Step
 
 _CLOSING_SECONDS = 2.0
 """For a command that is being played when the game is closed."""

@@ -1,13 +1,10 @@
 """What a guest is told: the game's words, and as values no more than the level of observation."""
 
-from __future__ import annotations
+from typing import Any, NamedTuple
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from game_interface.machine.facts import Waits
-    from session.game_state import EndReason, GameState, TurnRecord
-    from session.levels import ObservationLevel
+from game_interface.machine.facts import Waits
+from session.game_state import EndReason, GameState, TurnRecord
+from session.levels import ObservationLevel
 
 
 class RefusedError(Exception):

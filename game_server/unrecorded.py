@@ -1,10 +1,8 @@
 """One game that a guest plays and of which nothing is written: for training and tree search."""
 
-from __future__ import annotations
-
 import base64
 import zlib
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
@@ -16,13 +14,11 @@ from orchestration.endings import Endings
 from orchestration.turn import TurnPlayer, observation_of, snapshot_of
 from players.guest import GuestPlayer
 from players.player import Player
+from session.game_configuration import GameConfiguration
 from session.game_state import EndReason, FailedTurn, GameState, Observation, Situation, TurnRecord
 from session.knowledge import CarriedOver
 from session.perception.perception import Perception
 from session.playing import GUEST
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
 
 _FORMAT: Final = b"zorkgpt-state 2"
 _MOST_BYTES: Final = 2**25

@@ -1,7 +1,5 @@
 """One game for one guest: a command that is started for it, and is told where the game is."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -13,16 +11,13 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from game_server.games import Games
 from game_server.serving import address_of, listening, serve_http
 from mcp_ghost.servers import reaper
 from session.configuration_file import ConfigurationError
+from session.game_configuration import GameConfiguration
 from session.game_state import EndReason
-
-if TYPE_CHECKING:
-    from session.game_configuration import GameConfiguration
 
 URL, CONFIG = "GAME_SERVER_URL", "GAME_SERVER_CONFIG"
 """In the guest's environment: the server's address, and a file that configures an MCP client."""
