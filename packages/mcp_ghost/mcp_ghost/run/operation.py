@@ -22,7 +22,6 @@ from mcp_ghost.messages import (
     was_cut_off,
 )
 from mcp_ghost.run import prompts
-from mcp_ghost.run.answers import GhostPolicy
 from mcp_ghost.run.asking import Asking
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
@@ -33,6 +32,7 @@ from mcp_ghost.run.recovery import (
     Approved,
     Bounded,
     Broken,
+    GhostPolicy,
     Interruptible,
     Reported,
     Restarting,
