@@ -81,10 +81,6 @@ class CallPolicy:
         """What the model is told of a call that is left out."""
         return f"Skipped: {why}"
 
-    def text(self, result: ToolCallResult) -> str:
-        """The part of a result that is cut where it is too long."""
-        return result.text
-
     def content(self, result: ToolCallResult) -> str:
         """The whole of what the model is told of a result."""
         return json.dumps(result.to_dict(), ensure_ascii=False)
@@ -192,9 +188,8 @@ class Calls:
             if policy.gallery is not None and not it.is_error and media_in(it.content):
                 notes, images[index] = policy.gallery.attach(it.content, budget.take)
                 results[index] = replace(it, content=in_words(it.content, notes))
-        texts = [policy.text(result) for result in results]
-        for index, fitted in enumerate(budget.fit(texts)):
-            if fitted != texts[index]:
+        for index, fitted in enumerate(budget.fit([result.text for result in results])):
+            if fitted != results[index].text:
                 cut = "error_message" if results[index].is_error else "content"
                 changed: dict[str, Any] = {cut: fitted}
                 results[index] = replace(results[index], **changed)
