@@ -17,7 +17,7 @@ from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
 from mcp_ghost.messages import tool_message
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.run.calls import CallPolicy, Calls
-from mcp_ghost.run.pausing.ledger import Ledger
+from mcp_ghost.run.ledger import Ledger
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Kind, Tool, Toolset, outcome_of
 from tests.support.fakes import answer, batch, calls, schema
 

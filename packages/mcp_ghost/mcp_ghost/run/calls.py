@@ -17,7 +17,7 @@ from mcp_ghost.media import Gallery, in_words, media_in
 from mcp_ghost.messages import LLMResponse, Message, tool_message, was_cut_off
 from mcp_ghost.redact import redact
 from mcp_ghost.results import ResultBudget, ToolCallResult, strict_json
-from mcp_ghost.run.pausing.ledger import Ledger, PausedError, Told
+from mcp_ghost.run.ledger import Ledger, PausedError, Told
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome, Toolset
 
 _IN_DOUBT = (

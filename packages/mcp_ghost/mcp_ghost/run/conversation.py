@@ -15,8 +15,8 @@ from mcp_ghost.providers.common import calls_of, tool_names
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
+from mcp_ghost.run.ledger import Questions
 from mcp_ghost.run.memory import Compaction, limit_of
-from mcp_ghost.run.pausing.approval import Questions
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.search import ToolSearch
 from mcp_ghost.run.settings import Settings

@@ -26,8 +26,8 @@ from mcp_ghost.run.asking import Asking
 from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.form import Answer, Form, FormError
+from mcp_ghost.run.ledger import PausedError
 from mcp_ghost.run.limits import RunStoppedError
-from mcp_ghost.run.pausing.ledger import PausedError
 from mcp_ghost.run.recovery import (
     Approved,
     Bounded,

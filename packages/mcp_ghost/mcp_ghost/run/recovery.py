@@ -18,9 +18,8 @@ from mcp_ghost.redact import redact
 from mcp_ghost.results import JSON, ResultBudget, ToolCallResult, format_tool_response
 from mcp_ghost.run import prompts
 from mcp_ghost.run.calls import CallPolicy, failure
+from mcp_ghost.run.ledger import Approve, PausedError, Told
 from mcp_ghost.run.limits import RunStoppedError
-from mcp_ghost.run.pausing.approval import Approve
-from mcp_ghost.run.pausing.ledger import PausedError, Told
 from mcp_ghost.run.search import FIND_TOOLS
 from mcp_ghost.run.shared import Run
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Allowed, Call, Kind, Outcome, Toolset, Wrapper

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer, Server
     from pydantic import BaseModel
 
-    from mcp_ghost.run.pausing.approval import Approve, ApproveWhen
+    from mcp_ghost.run.ledger import Approve, ApproveWhen
     from mcp_ghost.run.report.events import OnEvent
     from mcp_ghost.servers.oauth.browser import Authorize
     from mcp_ghost.servers.protocol.elicitation import Elicit

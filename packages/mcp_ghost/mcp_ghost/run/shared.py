@@ -12,8 +12,8 @@ from typing import Any
 from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall
 from mcp_ghost.run.conversation import Conversation, checked_messages
+from mcp_ghost.run.ledger import Ledger
 from mcp_ghost.run.limits import Deadline, RunStoppedError
-from mcp_ghost.run.pausing.ledger import Ledger
 from mcp_ghost.run.report.account import Account
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Tracing

@@ -1,1 +1,0 @@
-"""Where a person decides: before calls, in the middle of them, at once or after a pause."""
