@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from managers.manager import Manager, Section, shortened
-from session.game_configuration import GameConfiguration
 from session.game_state import GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver
 from session.perception.directions import HARMLESS, direction_of
@@ -74,7 +73,7 @@ class _World:
 class AttemptManager(Manager):
     """Keeps attempts by room id and by world hash, never by name."""
 
-    def __init__(self, _config: GameConfiguration) -> None:
+    def __init__(self) -> None:
         self._rooms: dict[int, _Attempts] = {}
         self._worlds: dict[tuple[int | None, str], _World] = {}
         self._chance: set[str] = set()

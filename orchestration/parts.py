@@ -27,7 +27,7 @@ def _make(
         case "action_check":
             from managers.attempt_manager import AttemptManager
 
-            return AttemptManager(config)
+            return AttemptManager()
         case "memories":
             from managers.map_manager import MapManager
             from managers.memory_manager import MemoryManager

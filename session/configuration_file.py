@@ -22,7 +22,6 @@ from mcp_ghost.errors import EnvFileError
 from mcp_ghost.files import read_regular
 from mcp_ghost.text import did_you_mean, reason
 from mcp_ghost.trust import is_plain, may_use
-from session.endpoints import ROLE_KEYS
 
 
 class ConfigurationError(ValueError):
@@ -85,6 +84,19 @@ _WRONG_TYPES = {
 """What is said of values of another type than the field's."""
 _NO_KEYS_HERE = "keys come from the environment or .env, for example ZORKGPT_CLIENT_API_KEY."
 _ROLES = ("agent", "reflection", "critic")
+SAMPLING = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "seed",
+    "reasoning_effort",
+    "extra_body",
+)
+"""Options of a request that say how to write, not what."""
+ROLE_KEYS = (*SAMPLING, "thinking_tokens")
+"""What the section of a role's sampling has."""
 _LISTED = {
     "llm": (
         *(f"{role}_{key}" for role in _ROLES for key in ("model", "base_url")),

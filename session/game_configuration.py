@@ -1,8 +1,9 @@
 """The configuration: flag > environment > .env > pyproject.toml > default, checked on entry."""
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -20,26 +21,19 @@ from pydantic_settings import SettingsConfigDict
 from mcp_ghost.env_file import place_of, read_env_file, setting
 from mcp_ghost.errors import EnvFileError, LLMError
 from mcp_ghost.providers.common import WireChoice
-from mcp_ghost.providers.hosted import HOSTED, check_key, hosted_at
+from mcp_ghost.providers.hosted import HOSTED, WireFormat, check_key, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
 from session.configuration_file import (
     DOTENV,
     PREFIX,
+    SAMPLING,
     ConfigurationError,
     EnvironmentSettings,
     explain,
     plain_only,
     read_sections,
     refuse_unknown_variables,
-)
-from session.endpoints import (
-    ROLE_KEYS,
-    Effort,
-    ProviderChoice,
-    RoleSettings,
-    keys_at_hand,
-    sampling_of,
 )
 from session.levels import ObservationLevel
 from session.playing import MindSettings, PlayingSettings
@@ -49,6 +43,26 @@ __all__ = ["ConfigurationError", "EngineChoice", "EngineName", "GameConfiguratio
 
 EngineChoice: TypeAlias = Literal["auto", "jericho"]
 EngineName: TypeAlias = Literal["bocfel", "glulxe", "jericho", "gymnasium"]
+ProviderChoice: TypeAlias = Literal["auto", WireFormat]
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+_THINKS_UNASKED = re.compile(r"(?:^|/)gpt-(?:5\.[5-9]|[6-9])")
+"""OpenAI's models that think with medium effort where nothing else is said."""
+
+
+class RoleSettings(NamedTuple):
+    """How one role (such as ``agent``) asks its model."""
+
+    model: str
+    base_url: str
+    api_key: str | None
+    sampling: dict[str, Any]
+    """The options of a request that say how to write, not what; None leaves one out."""
+
+
+def _keys_at_hand() -> dict[str, str]:
+    """The providers' keys in the environment and in ``.env``, by their variables."""
+    variables = [name for hosted in HOSTED for name in hosted.key_variables]
+    return {name: key for name in variables if (key := setting([name]))}
 
 
 class GameConfiguration(PlayingSettings, MindSettings, EnvironmentSettings):
@@ -236,7 +250,7 @@ class GameConfiguration(PlayingSettings, MindSettings, EnvironmentSettings):
     """The fields that a file of the working directory sets, which nobody named."""
     _named_folder: Path | None = PrivateAttr(default=None)
     """Of the file of settings that somebody named."""
-    _keys: dict[str, str] = PrivateAttr(default_factory=keys_at_hand)
+    _keys: dict[str, str] = PrivateAttr(default_factory=_keys_at_hand)
 
     if not TYPE_CHECKING:  # where pydantic's own knows the names of the fields
 
@@ -345,11 +359,16 @@ class GameConfiguration(PlayingSettings, MindSettings, EnvironmentSettings):
         if model == "auto" and name != "agent" and base_url == self.role().base_url:
             model = self.agent_model
         model = self._default_model(base_url) if model == "auto" else model
+        sampling = {key: getattr(self, f"{name}_{key}") for key in SAMPLING}
+        effort = sampling["reasoning_effort"]
+        thinks = effort != "none" if _THINKS_UNASKED.search(model) else effort not in {None, "none"}
+        if thinks and sampling["max_tokens"]:  # room for that beside its answer
+            sampling["max_tokens"] += getattr(self, f"{name}_thinking_tokens")
         return RoleSettings(
             model=model,
             base_url=base_url,
             api_key=self._key_for(base_url, self._found_here.get(field or "")),
-            sampling=sampling_of(model, {key: getattr(self, f"{name}_{key}") for key in ROLE_KEYS}),
+            sampling=sampling,
         )
 
     def refuse_missing_models(self) -> None:

@@ -17,7 +17,6 @@ from managers.action_check import ActionCheck, Checks, Verdict
 from managers.attempt_manager import AttemptManager
 from mcp_ghost.messages import Usage
 from orchestration.turn import observation_of
-from session.game_configuration import GameConfiguration
 from session.knowledge import CarriedOver
 from stories.memory import StoryImage
 from stories.vocabulary import Vocabulary
@@ -45,7 +44,7 @@ class Play:
     def __init__(self, game: Game) -> None:
         self.game = game
         self.facts = game.facts()
-        self.attempts = AttemptManager(GameConfiguration())
+        self.attempts = AttemptManager()
         self.attempts.begin(observation_of(self.facts), CarriedOver())
         self._check = ActionCheck(game.vocabulary, self.attempts)
         self._turn = 0

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from managers.attempt_manager import AttemptManager
 from orchestration.turn import observation_of
-from session.game_configuration import GameConfiguration
 from session.game_state import GameState, Observation, Place, TurnRecord
 from session.knowledge import CarriedOver
 from tests.support.games import started
@@ -24,7 +23,7 @@ class Told:
     """An attempt manager and the state beside it, fed with the same records."""
 
     def __init__(self, first: Observation | None = None) -> None:
-        self.manager = AttemptManager(GameConfiguration())
+        self.manager = AttemptManager()
         self.state = GameState("told")
         first = first or observation(1)
         self.state.begin("", first)

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 from mcp_ghost.cli.arguments import Parser
-from session.configuration_file import sections
-from session.endpoints import ROLE_KEYS
+from session.configuration_file import ROLE_KEYS, sections
 from session.game_configuration import GameConfiguration
 from session.playing import MindSettings, PlayingSettings
 
