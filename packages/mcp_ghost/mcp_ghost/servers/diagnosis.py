@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 NODE_VERSION = 22
 """The oldest Node.js that current npm servers support."""
 _NODE_VERSION_TIMEOUT = 3.0
-_EXIT_STATUS_WAIT = 0.25
-"""Seconds for the exit status, which may come after the end of the output."""
 _LINES = 15
-_STDERR_SHOWN_BYTES = 4096
 _NODE = "Node.js is installed and the package is available."
 _PACKAGE = "{} is installed ({}) and the package is available."
 _BUN = _PACKAGE.format("Bun", "https://bun.sh")
@@ -51,53 +48,15 @@ _TOO_OLD = re.compile(
 _OTHER_HINT = "the command is installed and on PATH, and that its arguments are right."
 
 
-async def startup_message(
-    name: str,
-    config: ServerConfig,
-    environment: Mapping[str, str],
-    process: ServerProcess | None,
-    seconds: float,
-    cause: BaseException,
-) -> str:
-    """What to say of ``cause``, which ended the start of a server within ``seconds`` of trying.
-
-    ``config`` is shown as it was written; ``environment`` is what the server really got.
-    """
-    said = _block("stderr", process.stderr_tail(_STDERR_SHOWN_BYTES)) if process else []
-    if process is not None and not said:
-        # What it printed instead of messages, such as how the program is to be called.
-        said = _block("stdout", await process.stdout_tail())
-    if isinstance(cause, OSError) and config.cwd is not None and cause.filename == config.cwd:
-        details = f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
-        hint = f"this folder exists; a relative one is looked for in {Path.cwd()}."
-    else:
-        details = _details(config, process, seconds, cause)
-        hint = await _hint(config, environment, process, cause)
-    lines = [
-        f"Failed to start MCP server '{name}': {details}",
-        f"Command: {config.command_line()}",
-        f"Check that {hint}",
-        *said,
-    ]
-    return "\n".join(lines)
-
-
-async def death_message(name: str, process: ServerProcess) -> str:
-    """What to tell callers of a server whose process or connection is gone."""
-    await process.exits_within(_EXIT_STATUS_WAIT)
-    await process.last_words()
-    said = _block("stderr", process.stderr_tail(_STDERR_SHOWN_BYTES))
-    return "\n".join([f"MCP server '{name}' is gone: it {_ending(process)}.", *said])
-
-
-def _details(
+def details(
     config: ServerConfig, process: ServerProcess | None, seconds: float, cause: BaseException
 ) -> str:
+    """What went wrong: ``cause``, which ended a start within ``seconds`` of trying."""
     if isinstance(cause, OSError) and process is None:
         if isinstance(cause, FileNotFoundError):
             is_line = len((config.command or "").split()) > 1
-            hint = " ('command' is only the program; the rest belongs in 'args')" if is_line else ""
-            return f"command not found: {config.command}{hint}"
+            more = " ('command' is only the program; the rest belongs in 'args')" if is_line else ""
+            return f"command not found: {config.command}{more}"
         if isinstance(cause, PermissionError):
             return f"{config.command} is not executable"
         if cause.errno == errno.ENOEXEC:
@@ -106,39 +65,40 @@ def _details(
     if isinstance(cause, TimeoutError):
         return f"it did not answer within {seconds:g} s"
     if process is not None and process.ended_by_itself:
-        return f"it {_ending(process)} before it was ready"
+        return f"it {ending(process)} before it was ready"
     if isinstance(cause, ValidationError):
         return "its answer is not MCP: " + " ".join(str(cause).split()[:40])
     return str(cause) or type(cause).__name__
 
 
-async def _hint(
+async def hint(
     config: ServerConfig,
     environment: Mapping[str, str],
     process: ServerProcess | None,
     cause: BaseException,
 ) -> str:
+    """What to check; ``environment`` is what the server really got."""
     if process is not None and not (
         process.ended_by_itself or isinstance(cause, OSError | TimeoutError)
     ):
         return "this is the program that you mean: it runs, but does not speak MCP as it should."
     command = config.command or ""
     program = re.sub(r"[\d.]+$", "", Path(command).name) or command
-    hint = _HINTS.get(program, _OTHER_HINT)
-    if hint is not _NODE:
-        return hint.format(which=shutil.which(command, path=environment["PATH"]) or "not found")
-    advice = f"install version {NODE_VERSION} or newer from https://nodejs.org"
+    advice = _HINTS.get(program, _OTHER_HINT)
+    if advice is not _NODE:
+        return advice.format(which=shutil.which(command, path=environment["PATH"]) or "not found")
+    install = f"install version {NODE_VERSION} or newer from https://nodejs.org"
     node = shutil.which("node", path=environment["PATH"])
     if node is None:
-        return f"{hint} 'node' was not found: {advice}."
+        return f"{advice} 'node' was not found: {install}."
     version = await _node_version(node, environment)
     if version is None:
-        return f"{hint} '{node}' does not run: {advice}."
+        return f"{advice} '{node}' does not run: {install}."
     # The age is to blame only where the server's last words sound like it.
     is_old = int(version.lstrip("v").partition(".")[0]) < NODE_VERSION
     if is_old and process is not None and _TOO_OLD.search(process.stderr_tail()):
-        return f"{hint} This is Node.js {version}; current servers need a newer one: {advice}."
-    return hint
+        return f"{advice} This is Node.js {version}; current servers need a newer one: {install}."
+    return advice
 
 
 async def _node_version(node: str, environment: Mapping[str, str]) -> str | None:
@@ -157,7 +117,8 @@ async def _node_version(node: str, environment: Mapping[str, str]) -> str | None
     return version if re.match(r"v?\d+\.", version) else None
 
 
-def _ending(process: ServerProcess) -> str:
+def ending(process: ServerProcess) -> str:
+    """How the process or the connection to it ended."""
     status = process.returncode
     if process.fault is not None:
         return process.fault
@@ -168,7 +129,8 @@ def _ending(process: ServerProcess) -> str:
     return f"was ended by {reaper.exit_reason(status)}"
 
 
-def _block(where: str, text: str) -> list[str]:
+def last_lines(where: str, text: str) -> list[str]:
+    """The end of the output ``text``, as far as it is shown."""
     lines = text.strip().splitlines()
     if not lines:
         return []

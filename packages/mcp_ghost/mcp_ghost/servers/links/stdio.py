@@ -8,9 +8,10 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_ghost.servers.diagnosis import death_message, startup_message
+from mcp_ghost.servers.diagnosis import details, ending, hint, last_lines
 from mcp_ghost.servers.process import POLITE_GRACE, ServerProcess, child_environment, withheld
 from mcp_ghost.servers.protocol.revision import HANDSHAKE, Revision
 from mcp_ghost.servers.sdk import import_with_sdk
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 _UNREADY_GRACE = 0.2
 """Seconds for the exit of a server that never answered; it has nothing to finish."""
+_EXIT_STATUS_WAIT = 0.25
+"""Seconds for the exit status, which may come after the end of the output."""
+_SHOWN_BYTES = 4096
 
 
 class StdioLink:
@@ -85,15 +89,34 @@ class StdioLink:
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
-        said = await startup_message(
-            self._name, self._config, self._environment, self.process, seconds, cause
-        )
-        return self._redactor.words(said)
+        config, process = self._config, self.process
+        said = last_lines("stderr", process.stderr_tail(_SHOWN_BYTES)) if process else []
+        if process is not None and not said:
+            # What it printed instead of messages, such as how the program is to be called.
+            said = last_lines("stdout", await process.stdout_tail())
+        if isinstance(cause, OSError) and config.cwd is not None and cause.filename == config.cwd:
+            why = f"the working directory {config.cwd} cannot be entered: {cause.strerror}"
+            advice = f"this folder exists; a relative one is looked for in {Path.cwd()}."
+        else:
+            why = details(config, process, seconds, cause)
+            advice = await hint(config, self._environment, process, cause)
+        lines = [
+            f"Failed to start MCP server '{self._name}': {why}",
+            f"Command: {config.command_line()}",
+            f"Check that {advice}",
+            *said,
+        ]
+        return self._redactor.words("\n".join(lines))
 
     async def death_message(self) -> str:
         """What to tell callers once the server is gone."""
-        assert self.process is not None  # noqa: S101 - only what was connected can be gone
-        return self._redactor.words(await death_message(self._name, self.process))
+        process = self.process
+        assert process is not None  # noqa: S101 - only what was connected can be gone
+        await process.exits_within(_EXIT_STATUS_WAIT)
+        await process.last_words()
+        said = last_lines("stderr", process.stderr_tail(_SHOWN_BYTES))
+        lines = [f"MCP server '{self._name}' is gone: it {ending(process)}.", *said]
+        return self._redactor.words("\n".join(lines))
 
 
 @cache

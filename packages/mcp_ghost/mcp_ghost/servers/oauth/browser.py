@@ -83,11 +83,7 @@ async def in_browser(url: str, parties: str) -> str:
 
 
 async def nowhere(url: str) -> str:
-    """For programs that run where nobody looks.
-
-    Raises:
-        MCPError: Always.
-    """
+    """Raise an ``MCPError``, in programs that run where nobody looks."""
     raise MCPError("Nobody is there to sign in: run this once in a terminal.")
 
 
