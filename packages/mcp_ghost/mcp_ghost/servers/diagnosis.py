@@ -24,15 +24,13 @@ _NODE_VERSION_TIMEOUT = 3.0
 _LINES = 15
 _NODE = "Node.js is installed and the package is available."
 _PACKAGE = "{} is installed ({}) and the package is available."
-_BUN = _PACKAGE.format("Bun", "https://bun.sh")
-_UV = _PACKAGE.format("uv", "https://docs.astral.sh/uv/")
 _HINTS: Mapping[str, str] = {
     **dict.fromkeys(("node", "npm", "npx"), _NODE),
-    **dict.fromkeys(("bun", "bunx"), _BUN),
+    **dict.fromkeys(("bun", "bunx"), _PACKAGE.format("Bun", "https://bun.sh")),
     "deno": _PACKAGE.format("Deno", "https://deno.com"),
     "pnpm": _PACKAGE.format("pnpm", "https://pnpm.io"),
     "yarn": _PACKAGE.format("Yarn", "https://yarnpkg.com"),
-    **dict.fromkeys(("uv", "uvx"), _UV),
+    **dict.fromkeys(("uv", "uvx"), _PACKAGE.format("uv", "https://docs.astral.sh/uv/")),
     "pipx": _PACKAGE.format("pipx", "https://pipx.pypa.io"),
     "docker": "Docker (https://docs.docker.com) is installed and runs, and has the image.",
     "podman": "Podman (https://podman.io) is installed, and has the image.",

@@ -255,8 +255,8 @@ class ServerSession:
 
     def kill(self) -> None:
         """Kill a server of ours with all of its processes, for a ``close`` that waits for none."""
-        if isinstance(self._link, StdioLink):
-            self._link.kill()
+        if isinstance(self._link, StdioLink) and self._link.process is not None:
+            self._link.process.kill()
 
     @property
     def is_alive(self) -> bool:

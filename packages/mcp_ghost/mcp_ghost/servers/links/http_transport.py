@@ -174,7 +174,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
                 response = await self._network.handle_async_request(self._real(request))
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             # No connection came about: https://www.python-httpx.org/exceptions/
-            why = unfound(error, str(request.url)) or _words(error)
+            why = unfound(error, str(request.url)) or str(error) or type(error).__name__
             fault = f"no server can be reached at {self.address} ({why})"
             if self.one_stream:
                 self._end_unmade(request, fault)
@@ -330,7 +330,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
 
     def broke(self, exc: Exception) -> None:
         """Note that the connection broke during an answer."""
-        self.end(f"the connection to {self.address} broke: {_words(exc)}")
+        self.end(f"the connection to {self.address} broke: {str(exc) or type(exc).__name__}")
 
     def _real(self, request: httpx2.Request) -> httpx2.Request:
         """A copy of ``request`` for the network; the SDK's own is logged."""
@@ -457,7 +457,3 @@ def _kept(response: httpx2.Response) -> dict[str, str]:
 def _error_response(status: int, code: int, message: str, data: object = None) -> httpx2.Response:
     error = {"code": code, "message": message} | ({} if data is None else {"data": data})
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
-
-
-def _words(exc: Exception) -> str:
-    return str(exc) or type(exc).__name__

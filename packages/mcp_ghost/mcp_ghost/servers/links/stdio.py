@@ -82,11 +82,6 @@ class StdioLink:
         finally:
             await self.process.stop(POLITE_GRACE if ready.done() else _UNREADY_GRACE)
 
-    def kill(self) -> None:
-        """Kill the server with all of its group, if it was started."""
-        if self.process is not None:
-            self.process.kill()
-
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""
         config, process = self._config, self.process

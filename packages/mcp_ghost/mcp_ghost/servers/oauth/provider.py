@@ -91,7 +91,7 @@ def _way_back(auth: OAuth, store: Store) -> str:
     registered = str(client.redirect_uris[0]) if client and client.redirect_uris else None
     back = address_to_return_to(registered)
     if back != registered:
-        store.forget_client()
+        store.kept.client = None  # which was registered with the other address
     return back
 
 

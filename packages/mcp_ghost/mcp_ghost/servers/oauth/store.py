@@ -113,10 +113,6 @@ class Store(TokenStorage):
         """Keep a registration."""
         self._write(client=client_info, tokens=None, expires_at=None)
 
-    def forget_client(self) -> None:
-        """Register anew next time, for example at another address."""
-        self.kept = self.kept.model_copy(update={"client": None})
-
     def _write(self, **fields: Any) -> None:  # noqa: ANN401 - those of Kept
         self.kept = self.kept.model_copy(update={"server": self._shown, **fields})
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
