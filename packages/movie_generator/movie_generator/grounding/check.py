@@ -1,5 +1,6 @@
 """A script held against its page: sources are found, and what the page does not have is named."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -68,11 +69,8 @@ def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Itera
             if not reasons and spoken.strip() != text.strip() and language_of(spoken) == "en":
                 # Numbers and dates that are spoken, but neither written nor on the page.
                 unwritten = Evidence(text).unsupported(spoken)
-                reasons = [
-                    f"spoken {it}"
-                    for it in evidence.unsupported(spoken)
-                    if it in unwritten and it.startswith(("number", "date"))
-                ]
+                absent = [it for it in evidence.unsupported(spoken) if it in unwritten]
+                reasons = [f"spoken {it}" for it in absent if it.startswith(("number", "date"))]
             if reasons:
                 yield Fault(number, place, sentence, text.strip(), tuple(reasons))
 
@@ -85,11 +83,10 @@ def readings_of(narration: Narration, texts: list[str]) -> list[str]:
 
 def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:
     """The script without the sentences at fault, which it lists instead."""
-    reasons: dict[tuple[int, int], dict[int, list[str]]] = {}
+    reasons: dict[tuple[int, int], dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for fault in found:
         if fault.sentence is not None:
-            of_narration = reasons.setdefault((fault.section, fault.narration), {})
-            of_narration.setdefault(fault.sentence, []).extend(fault.reasons)
+            reasons[fault.section, fault.narration][fault.sentence] += fault.reasons
     dropped: list[Dropped] = []
 
     def left(number: int, place: int, narration: Narration) -> list[Narration]:

@@ -131,14 +131,11 @@ def _named(text: str, languages: tuple[str, ...], *, of_page: bool) -> Iterator[
         day = found["before"] or found["behind"]
         alone = not day and not found["year"]
         plain = word.casefold().strip(".")
-        if alone and (
-            (word[0].islower() and plain not in lower)
-            or (
-                plain in _AMBIGUOUS
-                and not (of_page and word[0].isupper())
-                and not _AFTER_IN.search(text[: found.start("name")][-_NEAR:])
-            )
-        ):
+        if alone and word[0].islower() and plain not in lower:
+            continue
+        before = text[max(0, found.start("name") - _NEAR) : found.start("name")]
+        is_doubtful = plain in _AMBIGUOUS and not (of_page and word[0].isupper())
+        if alone and is_doubtful and not _AFTER_IN.search(before):
             continue
         if word in {"may", "march"} or (day and not 1 <= int(day) <= 31):
             continue
@@ -179,10 +176,7 @@ def _minutes(hour: str, minute: str, half: str | None = None) -> frozenset[int]:
 def _names(
     languages: tuple[str, ...], *, abbreviated: bool
 ) -> tuple[dict[str, int], frozenset[str], re.Pattern[str], re.Pattern[str]]:
-    """Names to months (1 to 12) and days of the week (100 to 106), and what finds them.
-
-    Those in full may be written without a capital, as most languages do.
-    """
+    """Months (1 to 12) and days (100 to 106) by name; names without a capital; what finds them."""
     names: dict[str, int] = {}
     lower: set[str] = set()
     days: dict[str, int] = {}

@@ -117,21 +117,15 @@ class Evidence:
         found += [f"number “{it}”" for it in self._figures.unsupported(digits, language, dates)]
         said = _SCORE.finditer(digits) if self._scores else ()
         found += [f"number “{it[0]}”" for it in said if frozenset(it.groups()) not in self._scores]
-        is_english = language == self.language == "en"
-        if (
-            is_english
-            and _FORMS["first"].search(text)
-            and not _FORMS["earliest"].search(self._plain)
-        ):
+        claims = language == self.language == "en" and _FORMS["first"].search(text)
+        if claims and not _FORMS["earliest"].search(self._plain):
             found.append("word “first”")
         return [*dict.fromkeys(found)]
 
     def _misattributed(self, text: str, quotes: list[str]) -> Iterator[str]:
-        """The quotations of a sentence that somebody else speaks than it names.
-
-        Who speaks is named in the paragraph of a quotation, or before it, as in: He said. Where
-        nobody is named, and of the page's author or subject, nobody can tell.
-        """
+        """The quotations of a sentence that somebody else speaks than it names."""
+        # Who speaks is named in the paragraph of a quotation, or before it, as in: He said. Where
+        # nobody is named, and of the page's author or subject, nobody can tell.
         said = _QUOTED.sub(" ", text)
         names = named_in(said, self._words.surnames)
         top = self.text.lstrip().partition("\n\n")[0]

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from movie_generator.grounding.dates import Moment, moments
-from movie_generator.grounding.language import SMALL, WORDS, languages_in, patterns
+from movie_generator.grounding.language import OF_SCRIPTS, SMALL, WORDS, patterns
 from movie_generator.grounding.numerals import roman_value
 from movie_generator.grounding.quantities import BELOW, Quantity, quantities, stem, together
 from movie_generator.grounding.units import SHARE, units
@@ -51,7 +51,7 @@ class Figures:
     @cached_property
     def moments(self) -> list[Moment]:
         """The dates in it."""
-        return [*moments(self.text, languages_in(self.language), of_page=True)]
+        return [*moments(self.text, OF_SCRIPTS.get(self.language, (self.language,)), of_page=True)]
 
     @cached_property
     def years(self) -> list[int]:
@@ -126,11 +126,9 @@ class Figures:
                 if not _PERIODS[found[2].casefold()].search(self.text):
                     yield found[0].strip()
         said = [*quantities(text, language)]
-        taken += [
-            range(it.place, it.place + len(it.written))
-            for it in _shares(text, said)
-            if any(it.is_same(one) for one in self._quantities if one.units)
-        ]
+        measured = [it for it in self._quantities if it.units]
+        shares = (it for it in _shares(text, said) if any(map(it.is_same, measured)))
+        taken += [range(it.place, it.place + len(it.written)) for it in shares]
         for quantity in said:
             inside = any(quantity.place in it or (quantity.place + 1) in it for it in taken)
             if not inside and not self._supports(quantity, text):
@@ -147,13 +145,8 @@ class Figures:
             return True
         if not said.units and said.values & {1.0, *self.years}:
             return True
-        alike = [
-            it
-            for it in self._quantities
-            if said.is_same(it)
-            and said.sign_agrees(it)
-            and (it.units or not (it.is_ordinal or self._dated.get(it.place)))
-        ]
+        alike = [it for it in self._quantities if said.is_same(it) and said.sign_agrees(it)]
+        alike = [it for it in alike if it.units or not (it.is_ordinal or self._dated.get(it.place))]
         if said.units == SHARE and 50.0 in said.values and _HALF.search(self.text):
             return True
         if said.units and self._scales:  # which an amount in a table may be in
@@ -233,9 +226,8 @@ class Figures:
 
     @cached_property
     def _counted(self) -> frozenset[str]:
-        return frozenset(
-            it for quantity in self._quantities for it in quantity.counted[:2] if len(it) > 2
-        )
+        nouns = (noun for it in self._quantities for noun in it.counted[:2])
+        return frozenset(noun for noun in nouns if len(noun) > 2)
 
     @cached_property
     def _named_units(self) -> frozenset[str]:

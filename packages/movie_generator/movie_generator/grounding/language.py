@@ -26,7 +26,7 @@ _WORDS: dict[str, frozenset[str]] = {
 SMALL = frozenset[str]().union(*_WORDS.values())
 """Words that hold sentences together and name nothing."""
 _WORD = re.compile(r"[^\W\d_]+")
-_OF_SCRIPTS = {
+OF_SCRIPTS = {
     "": tuple("pl cs sk sv da nb fi et lt lv hu ro tr id".split()),
     "arabic": ("ar", "fa", "ur"),
     "cyrillic": ("ru", "uk", "bg", "sr"),
@@ -35,6 +35,7 @@ _OF_SCRIPTS = {
     "hebrew": ("he",),
     "thai": ("th",),
 }
+"""Languages of a text of which `language_of` says only the script."""
 _JAPANESE = re.compile(r"[\u3040-\u30ff]")
 
 
@@ -60,11 +61,6 @@ def language_of(text: str) -> str:
     counts = {it: sum(word in small for word in words) for it, small in _WORDS.items()}
     best = max(counts, key=lambda it: counts[it])
     return best if counts[best] * 12 >= len(words) else ""
-
-
-def languages_in(language: str) -> tuple[str, ...]:
-    """Those that a text may be in of which `language_of` says ``language``."""
-    return _OF_SCRIPTS.get(language, (language,))
 
 
 def locales(languages: tuple[str, ...]) -> list[Locale]:

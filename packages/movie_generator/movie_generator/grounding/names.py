@@ -176,15 +176,13 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
     shouted = sentence.upper() == sentence
     for found in _WORD.finditer(sentence):
         word = found[0]
-        between = sentence[end : found.start()]
+        above, between = sentence[max(0, end - 40) : end], sentence[end : found.start()]
         if between.strip(" -") or not between:
-            ends = re.search(r"[.!?:\"(¡¿]\s*$", between) and not _ABBREVIATED.search(
-                sentence[:end]
-            )
+            ends = re.search(r"[.!?:\"(¡¿]\s*$", between) and not _ABBREVIATED.search(above)
             starts = starts or bool(ends)
             yield run
             run = []
-        before = "" if run else sentence[:end].rpartition(" ")[2]
+        before = "" if run else above.rpartition(" ")[2]
         money = _FORMS["money"].match(sentence, found.end())
         if not money and _is_name(word, language, page, starts=starts, shouted=shouted):
             run.append(word)
@@ -243,9 +241,8 @@ def _unknown_addressed(sentence: str, page: Words) -> Iterator[str]:
 @cache
 def _dictionary() -> Hunspell:
     files = Path(hunspell.__file__).parent / "dictionaries"  # whatever HUNSPELL_DATA names
-    return Hunspell(
-        "en_US", hunspell_data_dir=str(files), system_encoding=sys.getfilesystemencoding()
-    )
+    encoding = sys.getfilesystemencoding()
+    return Hunspell("en_US", hunspell_data_dir=str(files), system_encoding=encoding)
 
 
 _BRITISH = (

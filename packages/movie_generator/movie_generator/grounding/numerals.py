@@ -156,9 +156,8 @@ def _time(found: re.Match[str]) -> str:
 def roman_value(written: str) -> int:
     """The value of ``XVII``."""
     values = [{"X": 10, "V": 5, "I": 1}[it] for it in written]
-    return sum(
-        -it if it < after else it for it, after in zip(values, [*values[1:], 0], strict=True)
-    )
+    pairs = zip(values, [*values[1:], 0], strict=True)
+    return sum(-it if it < after else it for it, after in pairs)
 
 
 def _piece(found: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise, product, takewhile
 from typing import Self
 
 from movie_generator.grounding.language import SMALL, WORDS, patterns
-from movie_generator.grounding.units import DEGREES, SHARE, SIGNS, Units, factors, units
+from movie_generator.grounding.units import DEGREES, MONEY, SHARE, SIGNS, Units, factors, units
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?"
@@ -108,11 +108,9 @@ class Quantity:
         return difference < step * factor and difference <= _ROUNDED * abs(on_page)
 
     def sign_agrees(self, on_page: Self) -> bool:
-        """Whether what is said to be below zero may be so on the page, and the other way round.
-
-        Below zero is a temperature, or a number of which nothing says what it counts; other numbers
-        are told by words: fell by 3 %, lost 5 points.
-        """
+        """Whether what is said to be below zero may be so on the page, and the other way round."""
+        # Below zero is a temperature, or a number of which nothing says what it counts; other
+        # numbers are told by words: fell by 3 %, lost 5 points.
         if self.sign == BELOW and (self.is_of_degrees or not (self.units or self.counted)):
             return on_page.sign != ABOVE
         if self.sign == ABOVE and self.is_of_degrees:
@@ -132,7 +130,7 @@ def quantities(text: str, language: str) -> Iterator[Quantity]:
         end = found.end()
         scale = _SCALE.match(text, end)
         if scale and scale[1].casefold() in ("k", "m", "mn", "bn", "tn"):
-            has_sign = known.before.search(text, max(0, found.start() - 5), found.start())
+            has_sign = MONEY.search(text, max(0, found.start() - 5), found.start())
             is_apart = text[end] == " " and not text.startswith(("€", "$", "£"), scale.end())
             if is_apart or (scale[1] == "m" and not has_sign):  # but 3,4 M€
                 scale = None
@@ -170,7 +168,7 @@ def quantities(text: str, language: str) -> Iterator[Quantity]:
             counted=() if unit else counted,
             nearby=frozenset(map(stem, around)),
             is_of_degrees=of_degrees,
-            sign=sign(text, *found.span(), of_degrees=of_degrees),
+            sign=_sign(text, *found.span(), of_degrees=of_degrees),
         )
 
 
@@ -179,9 +177,8 @@ def together(found: list[Quantity], text: str) -> Iterator[Quantity]:
     for one, other in pairwise(found):
         if not (_HOUR in one.units and _MINUTE in other.units):
             continue
-        if re.fullmatch(
-            ",? ?(?:and |und |et |y )?", text[one.place + len(one.written) : other.place]
-        ):
+        between = text[one.place + len(one.written) : other.place]
+        if re.fullmatch(",? ?(?:and |und |et |y )?", between):
             hours = {a + b / 60 for a in one.values for b in other.values}
             yield replace(one, values=frozenset(hours), digits=3)
     for clock in _CLOCK.finditer(text):
@@ -193,7 +190,7 @@ def together(found: list[Quantity], text: str) -> Iterator[Quantity]:
 
 def _unit(text: str, start: int, end: int, known: Units) -> tuple[frozenset[str], int, int]:
     """Which it may be, where it ends, and where the number with it begins."""
-    sign = known.before.search(text, max(0, start - 5), start)
+    sign = MONEY.search(text, max(0, start - 5), start)
     if sign and not re.search(r"[^\W_]{2}$", text[max(0, sign.start() - 1) : sign.start() + 1]):
         return SIGNS[sign[1].casefold()], end, sign.start()
     after = known.after.match(text, end)
@@ -231,11 +228,8 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
 
 
-def sign(text: str, start: int, end: int, *, of_degrees: bool) -> int:
-    """The sign of the number in a folded text: ``BELOW`` or ``ABOVE`` zero, or ``OPEN``.
-
-    ``text[start:end]`` is the number with what is attached to it: ``-12``.
-    """
+def _sign(text: str, start: int, end: int, *, of_degrees: bool) -> int:
+    """Where the number ``text[start:end]`` lies: ``BELOW`` or ``ABOVE`` zero, or ``OPEN``."""
     before = text[max(0, start - 60) : start]
     if _FORMS["below_zero"].match(text, end):
         return BELOW

@@ -12,11 +12,7 @@ from babel.units import format_unit
 
 from movie_generator.grounding.language import UNITS, is_caseless, locales
 
-_FACTORS = {
-    f"{kind}-{unit}": float(factor)
-    for kind, its in UNITS["factors"].items()
-    for unit, factor in its.items()
-}
+_FACTORS: dict[str, float] = UNITS["factors"]
 _CURRENCIES = (
     "USD EUR GBP JPY CNY CHF CAD AUD NZD INR BRL RUB KRW SEK NOK DKK PLN CZK TRY MXN ZAR HKD SGD "
     "AED ARS BDT CLP COP CRC EGP ETB GHS GTQ HUF IDR ILS KES LKR MAD MYR NGN PEN PHP PKR RON SAR "
@@ -37,14 +33,12 @@ _SIGNS |= {"us$": "USD", "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD"}
 _SIGNS |= {"₹": _RUPEES, "inr": _RUPEES}
 SIGNS = {sign: frozenset(codes.split()) for sign, codes in _SIGNS.items()}
 """What may stand before a number: which currencies it may mean."""
+MONEY = re.compile(rf"({'|'.join(map(re.escape, SIGNS))})\s?$", re.IGNORECASE)
 SHARE = frozenset({"share"})
 _UNLIKE = ("temperature", "electric", "light")
 """Temperatures have other zeros; volts, amperes and ohms measure different things."""
 DEGREES = frozenset({"temperature-celsius", "temperature-fahrenheit", "angle-degree"})
-_PARTS = {
-    "currency-cent": frozenset({*_DOLLARS.split(), "EUR"}),
-    "currency-penny": frozenset({"GBP"}),
-}
+_PARTS = {"currency-cent": {*_DOLLARS.split(), "EUR"}, "currency-penny": {"GBP"}}
 """Of which currencies they are hundredths."""
 
 
@@ -55,7 +49,6 @@ class Units:
     words: dict[str, frozenset[str]]
     """What may follow a number, in lower case: which units it may mean."""
     after: re.Pattern[str]
-    before: re.Pattern[str]
 
 
 def factors(one: str, other: str) -> tuple[float, float] | None:
@@ -81,14 +74,11 @@ def units(language: str) -> Units:
     # Between letters a word has an end; in Japanese, anything may follow. The end is said once for
     # all words of a length: to compile it takes a millisecond, and there are a thousand words.
     listed = sorted(words, key=lambda it: (len(it), is_caseless(it)), reverse=True)
-    alike = [
-        (caseless, "|".join(map(re.escape, its))) for caseless, its in groupby(listed, is_caseless)
-    ]
+    groups = groupby(listed, is_caseless)
+    alike = [(caseless, "|".join(map(re.escape, its))) for caseless, its in groups]
     ends = [some if caseless else f"(?:{some}){_WORD_END}" for caseless, some in alike]
     after = re.compile(rf"[ -]?({'|'.join(ends)})(?!-round\b)", re.IGNORECASE)
-    signs = [re.escape(sign) for sign in SIGNS]
-    before = re.compile(rf"({'|'.join(sorted(signs, key=len, reverse=True))})\s?$", re.IGNORECASE)
-    return Units({word: frozenset(its) for word, its in words.items()}, after, before)
+    return Units({word: frozenset(its) for word, its in words.items()}, after)
 
 
 def with_codes(text: str) -> str:

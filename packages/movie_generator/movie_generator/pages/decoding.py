@@ -12,12 +12,7 @@ import codecs
 import re
 from contextlib import suppress
 
-_UTF_16 = {
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-    b"<\0": "utf-16-le",
-    b"\0<": "utf-16-be",
-}
+_UTF_16 = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 """How texts in it begin."""
 _WINDOWS = "cp1252"
 _LABELS = {

@@ -108,9 +108,8 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: l
         readable = response.request.headers.get("accept-encoding", "")
         for coding in {it.strip() for it in codings} & _CODINGS:
             if coding not in readable:
-                raise PageError(
-                    f"{at} was sent compressed with {coding}, which cannot be read here."
-                )
+                said = f"{at} was sent compressed with {coding}, which cannot be read here."
+                raise PageError(said)
         body, whole = await start_of(response, limits.page_bytes)
         encoding = response.charset_encoding
         if kind == _PDF and not whole:

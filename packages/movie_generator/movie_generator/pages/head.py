@@ -101,10 +101,8 @@ def head_of(tree: HtmlElement, url: str) -> tuple[Page, str]:
 
 
 def _signed(tree: HtmlElement, url: str, dates: list[str]) -> tuple[str, str]:
-    """Return the author whom no reader sees, and the date, which may be one of ``dates``.
-
-    trafilatura's own way to these, `extract_metadata`, takes twice as long for what nobody needs.
-    """
+    """Return the author whom no reader sees, and the date, which may be one of ``dates``."""
+    # trafilatura's own way to these, `extract_metadata`, takes twice as long for what nobody needs.
     from htmldate import find_date
     from trafilatura.metadata import examine_meta, extract_meta_json, extract_url
 
@@ -116,9 +114,8 @@ def _signed(tree: HtmlElement, url: str, dates: list[str]) -> tuple[str, str]:
     with suppress(Exception):  # whatever a page has for JSON
         said = extract_meta_json(tree, said)
     address = said.url or extract_url(tree, url)
-    date = next(filter(None, map(_stated_date, dates)), "") or find_date(
-        tree, original_date=True, url=address, extensive_search=False
-    )
+    date: str | None = next(filter(None, map(_stated_date, dates)), "")
+    date = date or find_date(tree, original_date=True, url=address, extensive_search=False)
     if not date:
         # Of a year alone, as in a copyright notice, htmldate makes its first day.
         guessed = find_date(tree, original_date=True, url=url) or ""

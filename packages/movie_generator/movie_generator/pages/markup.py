@@ -264,10 +264,7 @@ def _settle_text(tree: HtmlElement) -> None:
 
 
 def _leave_out_unseen(tree: HtmlElement, doubtful: list[HtmlElement]) -> None:
-    """Leave out what is hidden, and of what is ``doubtful`` all, unless that is much of the page.
-
-    The answer to a question stays: readers open it.
-    """
+    """Leave out what is hidden, and what is ``doubtful`` unless that is much of the page."""
     hidden: list[HtmlElement] = []
     for tag in tree.xpath(f"{_ANY}[@hidden or @style or @color]"):
         style = tag.get("style", "")
@@ -275,6 +272,7 @@ def _leave_out_unseen(tree: HtmlElement, doubtful: list[HtmlElement]) -> None:
             hidden.append(tag)
         elif _UNSEEN.search(style) or _has_colour_of_paper(tag):
             doubtful.append(tag)
+    # The answer to a question stays: readers open it.
     opened = {name for it in tree.xpath(_OPENED) for name in it.split()}
     answers = {it for it in hidden + doubtful if it.get("id") in opened or _is_answer(it)}
     for tag in answers:
@@ -299,9 +297,8 @@ def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
     styles = _CONDITIONS.sub("", styles) if "none" in styles else ""
     for kind, name in _NOT_SHOWN.findall(styles):
         if styles.count(kind + name) == 1:  # another rule may show it
-            key = "@id" if kind == "#" else "concat(' ', @class, ' ')"
-            value = name if kind == "#" else f" {name} "
-            yield from tree.xpath(f"{_ANY}[contains({key}, '{value}')]")
+            place = f"@id, '{name}'" if kind == "#" else f"concat(' ', @class, ' '), ' {name} '"
+            yield from tree.xpath(f"{_ANY}[contains({place})]")
 
 
 def _is_answer(tag: HtmlElement) -> bool:
@@ -371,11 +368,9 @@ def _before(tag: HtmlElement) -> str:
 
 
 def _settle_images(tree: HtmlElement, base: str) -> None:
-    """Give every image the address of what a browser shows; where there is none, its words stay.
-
-    Until they are scrolled to, many images are only placeholders, with the address in attributes of
-    a script's own, or in an image for browsers without scripts.
-    """
+    """Give every image the address of what a browser shows; where there is none, its words stay."""
+    # Until they are scrolled to, many images are only placeholders, with the address in attributes
+    # of a script's own, or in an image for browsers without scripts.
     shown: set[str] = set()
     for image in [*tree.iter("img", "amp-img")]:
         image.tag = "img"

@@ -203,9 +203,8 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
         notes += [note] if note else []
     text = tidy("\n\n".join(text for text in texts if text.strip()))
     if not text:
-        raise PageError(
-            f"The agent read nothing from {address(url)}. It said: {one_line(answer) or 'nothing'}"
-        )
+        words = one_line(answer) or "nothing"
+        raise PageError(f"The agent read nothing from {address(url)}. It said: {words}")
     facts = [about_page(reading.content, reading.source) for reading in chosen]
     source = pages[0] if pages else Page("", "", "", "")
     own_title = _fact(facts, "title", "ogTitle", "og:title") or source.title

@@ -47,10 +47,8 @@ _NOTICE = re.compile(
     rf"(?:\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}"
     rf"(?:{_STATUS}|10\d\d: access denied\b)"
     rf"|\W*(?:erreur )?{_STATUS}\W{{0,4}}(?:$|(?:client |server |http )?error\b|(?:page )?not found"
-    r"|(?:this|the|cette|diese) (?:page|seite)\b"
-    r"|forbidden"
-    r"|unauthori[sz]ed|bad (?:request|gateway)|internal server|service|gateway|too many|gone\b"
-    r"|access denied)"
+    r"|(?:this|the|cette|diese) (?:page|seite)\b|forbidden|access denied"
+    r"|unauthori[sz]ed|bad (?:request|gateway)|internal server|service|gateway|too many|gone\b)"
     r"|\W*(?:[\w.]*error(?: \w+ing\b[^.:\n]{0,40})?|[\w.]*exception|traceback[^:\n]*)\W*:"
     r"|\W*(?:page\.goto: )?net::ERR"
     r"|\W*E(?:CONN|NOTFOUND|TIMEDOUT)"
@@ -217,9 +215,8 @@ def fault(value: object, text: str, address: str = "") -> str:
         return "it is a file's data, without any text"
     if len(text) > _LONGEST_NOTICE:
         return ""
-    notice = (_NOTICE.match(text) and not _is_titled(text)) or (
-        _FAILED.match(text) and _OF_NETWORK.search(text)
-    )
+    failed_by_network = _FAILED.match(text) and _OF_NETWORK.search(text)
+    notice = failed_by_network or (_NOTICE.match(text) and not _is_titled(text))
     if notice or is_shell(text) or text.strip().lower() in _NOTHING:
         return f"it is only a notice: {said}"
     beside = len(_PATH.sub("", text))
