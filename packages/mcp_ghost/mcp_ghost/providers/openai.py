@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMReplyError
-from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+from mcp_ghost.messages import LLMResponse, Message, ToolSchema, text_in
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.common import at
@@ -191,15 +191,13 @@ def joined(one: str | list[JSONObject], other: str | list[JSONObject]) -> str | 
 def _content(message: Message, marked: bool) -> str | list[JSONObject]:
     """Plain text where that says it all, since not every server takes parts."""
     content = message.get("content")
-    if isinstance(content, str) and not marked:
-        return content
-    parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
-    parts = [{key: part[key] for key in part if key != "cache_control"} for part in parts]
+    listed = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    if not marked and all(part.get("type") == "text" for part in listed):
+        return text_in(message)
+    parts = [{key: part[key] for key in part if key != "cache_control"} for part in listed]
     if marked:
         last = max(index for index, part in enumerate(parts) if (part.get("text") or "").strip())
         parts[last]["cache_control"] = message["cache_control"]
-    elif all(part.get("type") == "text" for part in parts):
-        return "\n".join(part["text"] for part in parts)
     return parts
 
 

@@ -190,10 +190,7 @@ class Transport:
                         return assembler.body()
                     content = start
                 content += b"".join([chunk async for chunk in chunks])
-        except TimeoutError as error:
-            too_slow = httpx2.ReadTimeout("the answer arrives too slowly")
-            raise connection_error(too_slow, endpoint) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise connection_error(error, endpoint) from error
         return read_body(response, content, endpoint, model=model, assembler=assembler)
 
@@ -260,7 +257,7 @@ def encode_json(payload: Mapping[str, Any]) -> bytes:
 
 
 def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
-    """Our error for an exception of httpx2."""
+    """Our error for an exception of httpx2, or for an answer that takes too long."""
     where, detail = endpoint.where, endpoint.redact(str(exc) or type(exc).__name__)
     if isinstance(exc, (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)):
         return LLMError(f"The request to {where} cannot be sent: {detail}")
@@ -272,7 +269,7 @@ def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
         return LLMUnreachableError(
             f"No server can be reached at {where} ({detail}). Is it running? Is the base URL right?"
         )
-    if isinstance(exc, httpx2.TimeoutException):
+    if isinstance(exc, (httpx2.TimeoutException, TimeoutError)):
         return LLMConnectionError(
             f"{where} gave no complete answer within {endpoint.timeout:g} s. "
             "A slow model needs a higher timeout."
