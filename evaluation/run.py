@@ -8,10 +8,10 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -38,6 +38,10 @@ _STOP_WAIT = 8.0
 """Seconds for an episode to release what it opened: twice what an MCP server may take."""
 _LOCK_WAIT = 5.0
 """Seconds for the episodes of a killed evaluation to be gone."""
+
+
+Played: TypeAlias = Mapping[Cell, EpisodeFigures]
+"""All episodes of a plan, as far as they were played."""
 
 
 class Running(Protocol):
@@ -110,46 +114,38 @@ def play(
     return failures
 
 
-def unfinished(plan: Plan) -> list[list[Cell]]:
-    """List what of each line is still to be played."""
-    rest = (
-        [cell for cell in line if not EpisodeFigures.read(plan.folder(cell)).finished]
-        for line in plan.lines()
-    )
-    return [line for line in rest if line]
-
-
-def worthwhile(
-    plan: Plan, lines: Sequence[Sequence[Cell]], console: Console
-) -> list[Sequence[Cell]]:
-    """Leave out what would fail as it did before, and say so."""
+def unfinished(plan: Plan, played: Played, console: Console) -> list[list[Cell]]:
+    """List what of each line is still to be played; say what would only fail as it did before."""
     rest = []
-    for line in lines:
-        cell = line[0]
-        played = EpisodeFigures.read(plan.folder(cell))
-        failed, player = played.end_reason in _FAILED, plan.variant(cell).player
-        if failed and player in REPEATS_ITSELF:
+    for line in plan.lines():
+        left = [cell for cell in line if not played[cell].finished]
+        if not left:
+            continue
+        cell, player = left[0], plan.variant(left[0]).player
+        if played[cell].end_reason in _FAILED and player in REPEATS_ITSELF:
             say(
                 console,
                 f"{cell}: not continued, because {player} would give the same command again "
-                f"({one_line(played.last_failure)}). To start it over, remove {plan.folder(cell)}",
+                f"({one_line(played[cell].last_failure)}). To start it over, remove "
+                f"{plan.folder(cell)}",
             )
         else:
-            rest.append(line)
+            rest.append(left)
     return rest
 
 
-def declined(plan: Plan, lines: Sequence[Sequence[Cell]], jobs: int, console: Console) -> bool:
+def declined(
+    plan: Plan, lines: Sequence[Sequence[Cell]], played: Played, jobs: int, console: Console
+) -> bool:
     """Say how long it may take; whether somebody who was asked would not wait."""
     model = "embedded" if plan.config.uses_embedded_model else "model"
     seconds = 0.0
     for cell in (cell for line in lines for cell in line):
-        played = EpisodeFigures.read(plan.folder(cell))
-        asks = plan.variant(cell).player in (*USES_MODEL, GUEST)
+        its, asks = played[cell], plan.variant(cell).player in (*USES_MODEL, GUEST)
         a_turn = _TURN_SECONDS[model if asks else "none"]
-        if played.turns:
-            a_turn = (played.turn_seconds + played.reflection_seconds) / played.turns
-        seconds += a_turn * (plan.turns - played.turns)
+        if its.turns:
+            a_turn = (its.turn_seconds + its.reflection_seconds) / its.turns
+        seconds += a_turn * (plan.turns - its.turns)
     seconds /= min(jobs, len(lines))
     if seconds < _LONG_SECONDS or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False

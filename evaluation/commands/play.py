@@ -24,7 +24,7 @@ from evaluation.fleet.local import LocalExecutor
 from evaluation.plan import CHOICES, MCP, WALKTHROUGH, Fork, Plan, Variant, variants_of
 from evaluation.progress import ProgressBars, say
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
-from evaluation.run import Executor, cores, declined, play, taken, unfinished, worthwhile
+from evaluation.run import Executor, cores, declined, play, taken, unfinished
 from evaluation.suites.at_hand import hints_of, keep_achievements, stories_of, walkthroughs_of
 from evaluation.suites.suite import SHIPPED as SUITES
 from evaluation.suites.suite import Suite
@@ -121,9 +121,10 @@ def _play(flags: argparse.Namespace) -> int:
     with taken(plan.out) as lock:
         plan.agree()
         keep_achievements(plan)
-        console = Console(stderr=True)
-        lines = worthwhile(plan, unfinished(plan), console)
-        if lines and not flags.yes and declined(plan, lines, flags.jobs or cores(), console):
+        console, jobs = Console(stderr=True), flags.jobs or cores()
+        played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
+        lines = unfinished(plan, played, console)
+        if lines and not flags.yes and declined(plan, lines, played, jobs, console):
             return FAILED
         if lines:
             with executor_of(plan, flags, console, lock) as (executor, most):
@@ -136,7 +137,6 @@ def _play(flags: argparse.Namespace) -> int:
                     f"{model}{by}, {sum(map(len, lines))} to play, {jobs} at a time, into "
                     f"{plan.out}",
                 )
-                played = {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
                 # For the bars, an episode that has ended is done, however early it did.
                 turns = {
                     it: plan.turns if its.finished else its.turns for it, its in played.items()

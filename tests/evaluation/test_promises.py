@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 
 from evaluation.agreement import differences
+from evaluation.figures import EpisodeFigures
 from evaluation.plan import Cell, Plan, Variant
-from evaluation.run import declined, worthwhile
+from evaluation.run import Played, declined, unfinished
 from evaluation.suites.at_hand import hints_of
 from game_interface import open_game
 from llm_client import LLMClient
@@ -34,6 +35,10 @@ def plan_of(folder: Path, variant: Variant = RANDOM, turns: int = 100) -> Plan:
         story = game.story
     config = GameConfiguration(max_turns_per_episode=turns)
     return Plan("mine", folder, config, {"": story}, (variant,), (1, 2), 1, carry_over=False)
+
+
+def played_of(plan: Plan) -> Played:
+    return {cell: EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells}
 
 
 def said_by(console: Console) -> str:
@@ -83,7 +88,7 @@ def test_what_would_fail_in_the_same_way_is_not_played_on_and_named(
     failed = {"turn": 2, "failure": "the engine failed at 'x'", "seconds": 0.1}
     lines = [start(player=player), turn(1, 0), event("turn_failed", **failed)]
     write(plan.folder(first), [*lines, event("episode_end", reason=reason)])
-    left = worthwhile(plan, [[first], [second]], console)
+    left = unfinished(plan, played_of(plan), console)
     assert ([first] in left, [second] in left) == (again, True)
     assert ("the engine failed at 'x'" in said_by(console)) != again
     assert (f"{first}: not continued" in said_by(console)) != again
@@ -111,11 +116,12 @@ def test_a_terminal_is_told_how_long_it_takes_and_asked(
 ) -> None:
     plan = plan_of(tmp_path, variant, turns)
     lines: list[list[Cell]] = [[cell] for cell in plan.cells]
-    assert not declined(plan, lines, 2, console)  # no terminal
+    played = played_of(plan)
+    assert not declined(plan, lines, played, 2, console)  # no terminal
     for stream in ("stdin", "stderr"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda: answer)
-    assert declined(plan, lines, 2, console) is is_declined
+    assert declined(plan, lines, played, 2, console) is is_declined
     assert said in re.sub(r"\s+", " ", said_by(console))
     assert bool(said) == bool(said_by(console))
 
