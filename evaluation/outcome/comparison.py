@@ -73,7 +73,7 @@ def comparison_of(evaluations: Mapping[str, StoredEvaluation], turn: int) -> dic
     first = next(iter(evaluations))
     provenance = {name: it.provenance() for name, it in evaluations.items()}
     variants = [
-        _variant(name, played, variant, evaluations[first], first, turn)
+        _variant(evaluations, name, variant, turn)
         for name, played in evaluations.items()
         for variant in played.variants
     ]
@@ -131,22 +131,18 @@ def markdown_of(comparison: dict[str, Any]) -> str:
 
 
 def _variant(
-    name: str,
-    played: StoredEvaluation,
-    variant: str,
-    first: StoredEvaluation,
-    first_name: str,
-    turn: int,
+    evaluations: Mapping[str, StoredEvaluation], name: str, variant: str, turn: int
 ) -> Figures:
-    def label(name: str, variant: str, its: StoredEvaluation) -> str:
-        return f"{name}: {variant}" if len(its.variants) > 1 else name
+    def label(name: str, variant: str) -> str:
+        return f"{name}: {variant}" if len(evaluations[name].variants) > 1 else name
 
+    played, (first_name, first) = evaluations[name], next(iter(evaluations.items()))
     base = variant
     if len(played.variants) == len(first.variants) == 1:
         base = first.variants[0]  # there is no other to compare it with
     is_compared = base in first.variants and name != first_name
-    with_what = (label(first_name, base, first), first.of(base)) if is_compared else None
-    named = {"variant": label(name, variant, played), "evaluation": name, "of_evaluation": variant}
+    with_what = (label(first_name, base), first.of(base)) if is_compared else None
+    named = {"variant": label(name, variant), "evaluation": name, "of_evaluation": variant}
     return {**named, **inference.of_variant(played, variant, turn, with_what)}
 
 
