@@ -57,12 +57,6 @@ _EVERYTHING = frozenset({"all", "everything"})
 
 
 @dataclass
-class _Quote:
-    text: str
-    turn: int
-
-
-@dataclass
 class _Thing:
     """Something that was carried once, and where it was last seen."""
 
@@ -78,10 +72,9 @@ class Condition(Manager):
         self._attack: list[int] = []
         """The turns of the attack under way."""
         self._attackers: dict[str, None] = {}
-        self._wound: _Quote | None = None
-        self._light: _Quote | None = None
-        self._load: _Quote | None = None
-        self._load_things: int | None = None
+        self._wound = self._light = self._load = ""
+        """What the game last said of them."""
+        self._wounded_in = 0
         self._lamps = set(_LAMPS)
         self._things: dict[str, _Thing] = {}
         self._before: Observation | None = None
@@ -94,7 +87,7 @@ class Condition(Manager):
         """Learn from a finished turn."""
         if record.ended:  # the game begins anew
             self._attack, self._attackers, self._things = [], {}, {}
-            self._wound = self._light = self._load = None
+            self._wound = self._light = self._load = ""
             self._before = record.after
             return
         if lighting := _LIGHTING.match(" ".join(record.command.lower().split())):
@@ -107,7 +100,7 @@ class Condition(Manager):
         for sentence in _SENTENCE.split(record.response):
             self._hear(" ".join(sentence.split()), record)
         if record.died:  # whoever lives on was neither hit nor hurt
-            self._attack, self._attackers, self._wound = [], {}, None
+            self._attack, self._attackers, self._wound = [], {}, ""
         if self._attack and record.turn - self._attack[-1] >= _ATTACK_LASTS:
             self._attack, self._attackers = [], {}
         self._follow_things(record)
@@ -115,12 +108,13 @@ class Condition(Manager):
 
     def sections(self, state: GameState) -> Iterable[Section]:
         """Yield what holds now, as far as it was told."""
-        lines = tuple(self._lines(state.turn_count))
+        lines = tuple(filter(None, self._lines(state.turn_count)))
         if lines:
             yield Section("Your condition", lines, importance=7)
 
     def _hear(self, sentence: str, record: TurnRecord) -> None:
-        quote = _Quote(one_line(sentence, _QUOTE_CHARACTERS), record.turn)
+        said = without_headings(one_line(sentence, _QUOTE_CHARACTERS))
+        told = f"as told in turn {record.turn}"
         if attack := _ATTACK.search(sentence):
             if record.turn not in self._attack:
                 self._attack.append(record.turn)
@@ -131,14 +125,14 @@ class Condition(Manager):
                 if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", attack["who"], re.IGNORECASE)
             )
         if _HEALED.search(sentence):
-            self._wound = None
+            self._wound = ""
         elif _WOUND.search(sentence):
-            self._wound = quote
+            self._wound, self._wounded_in = f'Wounds, {told}: "{said}"', record.turn
         if _LIGHT.search(sentence) and self._lamps & _words(sentence):
-            self._light = quote
+            self._light = f'Light, {told}: "{said}"'
         if _LOAD.search(sentence):
-            carried = record.after.inventory
-            self._load, self._load_things = quote, None if carried is None else len(carried)
+            things = len(record.after.inventory or ())
+            self._load = f'Load, {told}{f", carrying {things}" if things else ""}: "{said}"'
 
     def _lines(self, now: int) -> Iterator[str]:
         if self._attack:
@@ -146,13 +140,9 @@ class Condition(Manager):
             turns = f"turn {first}" if first == last else f"turns {first} to {last}"
             by = f" by: {', '.join(self._attackers)}" if self._attackers else ""
             yield f"Under attack in {turns}{by}."
-        if self._wound and now - self._wound.turn < _WOUND_LASTS:
-            yield _told("Wounds", self._wound)
-        if self._light:
-            yield _told("Light", self._light)
-        if self._load:
-            with_things = f", carrying {self._load_things}" if self._load_things else ""
-            yield _told("Load", self._load, with_things)
+        if now - self._wounded_in < _WOUND_LASTS:
+            yield self._wound
+        yield from (self._light, self._load)
         gone = [f"{name} ({it.where})" for name, it in self._things.items() if it.is_gone]
         if gone:
             yield f"Gone from where you last had or saw it: {', '.join(gone[-_THINGS_SHOWN:])}"
@@ -194,7 +184,3 @@ class Condition(Manager):
 
 def _words(text: str) -> set[str]:
     return set(re.findall("[a-z]+", text.lower()))
-
-
-def _told(what: str, quote: _Quote, more: str = "") -> str:
-    return f'{what}, as told in turn {quote.turn}{more}: "{without_headings(quote.text)}"'

@@ -40,14 +40,10 @@ class Ledger(Manager):
 def _fitting(best: list[Scored]) -> list[str]:
     """Shorten the longest ways first, until all is within the budget."""
     lines = [_line(it, len(it.by)) for it in best]
-    longest_first = sorted(range(len(best)), key=lambda at: -len(lines[at]))
-    excess = sum(map(len, lines)) - TOKEN_BUDGET * CHARACTERS_PER_TOKEN
-    for at in longest_first:
-        if excess <= 0:
+    for at in sorted(range(len(best)), key=lambda at: -len(lines[at])):
+        if sum(map(len, lines)) <= TOKEN_BUDGET * CHARACTERS_PER_TOKEN:
             break
-        excess += -len(lines[at])
         lines[at] = _line(best[at], _LAST_COMMANDS)
-        excess += len(lines[at])
     return lines
 
 
