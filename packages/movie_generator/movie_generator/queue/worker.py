@@ -38,16 +38,13 @@ class Bell:
     def __init__(self, database: JobDatabase, poll: float | None = None) -> None:
         self._database = database
         self.poll = poll or (FALLBACK_SECONDS if database.tells else POLL_SECONDS)
-        self._rung = asyncio.Event()
+        self.next_ring = asyncio.Event()
+        """Set at the next ring; get it before looking at the queue."""
 
     def ring(self) -> None:
         """Wake everyone who waits."""
-        rung, self._rung = self._rung, asyncio.Event()
+        rung, self.next_ring = self.next_ring, asyncio.Event()
         rung.set()
-
-    def next_ring(self) -> asyncio.Event:
-        """Set at the next ring; get it before looking at the queue."""
-        return self._rung
 
     async def wait(self, ring: asyncio.Event, seconds: float | None) -> None:
         """Wait for ``ring``, at most ``seconds``, and no longer than is safe."""
@@ -111,7 +108,7 @@ class Worker:
 
     async def _work(self, bell: Bell, *, drain: bool) -> None:
         while True:
-            ring = bell.next_ring()
+            ring = bell.next_ring
             try:
                 if await self._work_on_next():
                     continue
