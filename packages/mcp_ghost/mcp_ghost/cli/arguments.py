@@ -1,7 +1,5 @@
 """Command lines: a parser that knows what was meant, and types of flags. Standard library only."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """The commands of the command line: each takes the flags, and returns the exit code."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """The flags of the command line. Only the standard library, so that ``--help`` does not wait."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A recorded run for people to read: what was said and called, what it cost, where it failed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every way of asking the program to stop works like Ctrl-C, which releases what was opened."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -4,8 +4,6 @@ Every character either stands for itself or is named between the brackets ⟨ an
 brackets, rules and arrows are named too, so from a picture one could always tell the value.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 Callers hand in text as it came; nothing in it is read as markup or obeyed by a terminal.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -6,8 +6,6 @@ The names are those of :func:`places`. Reading a golden puts the paths of the re
 their place.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The servers' side of a golden: what they listed and answered, recorded and given again."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import Mapping

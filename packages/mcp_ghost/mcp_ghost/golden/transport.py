@@ -6,8 +6,6 @@
 One object serves one run. Headers are not recorded: they hold keys, and nothing a replay needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path

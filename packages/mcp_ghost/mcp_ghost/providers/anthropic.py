@@ -1,7 +1,5 @@
 """Anthropic's messages API: neutral messages into a request, a reply body into an LLMResponse."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What the providers' modules share: the seam they implement, and readings of neutral messages."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """One call of a model as it went: what was asked, every try, what came back."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

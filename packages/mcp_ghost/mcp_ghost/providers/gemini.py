@@ -1,7 +1,5 @@
 """Gemini's generateContent: neutral messages into a request, a reply body into an LLMResponse."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ of strings only. What cannot be said in it is said in the description or left ou
 model is told less, but never something wrong.
 """
 
-from __future__ import annotations
-
 import json
 
 from mcp_ghost.providers.parameters import FOR_GEMINI, TYPE_OF, by_content, merged, parameters

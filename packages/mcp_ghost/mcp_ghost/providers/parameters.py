@@ -5,8 +5,6 @@ and refuse the whole request for one schema outside it. What cannot be said is l
 model is told less, but never something wrong: servers check what they are called with.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import logging

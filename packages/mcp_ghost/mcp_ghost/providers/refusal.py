@@ -5,8 +5,6 @@ The same refusal has many forms: OpenAI's "Unsupported parameter: 'x'" with a ``
 of parameters. No provider documents all of its wordings, so new ones are to be expected.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any

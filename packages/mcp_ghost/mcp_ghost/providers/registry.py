@@ -1,7 +1,5 @@
 """The providers by name: the three built-in ones, and those that users add."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from urllib.parse import urlsplit
 

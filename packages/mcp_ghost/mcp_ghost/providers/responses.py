@@ -4,8 +4,6 @@ Pure functions. Nothing is stored there: a conversation is sent whole, with the 
 replies as they came, since reasoning is encrypted and tied to what followed it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

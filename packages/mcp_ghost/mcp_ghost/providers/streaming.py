@@ -1,7 +1,5 @@
 """Server-sent events as model servers send them, and what is made of them."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator

@@ -4,8 +4,6 @@ A :class:`Transport` sends one request and returns the JSON object of the answer
 the business of :class:`RetryPolicy`. No key appears in any message that this module makes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """The calls of one reply, executed in their order or side by side, and each answered."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """The form that an answer is asked to have: told to the model, demanded of it, and checked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What a person decided, and what became of the latest reply's calls: none is executed twice."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

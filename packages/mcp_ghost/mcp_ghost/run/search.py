@@ -5,8 +5,6 @@ request stays as it is. No model takes part in the search: it is BM25 over the t
 descriptions and parameters.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

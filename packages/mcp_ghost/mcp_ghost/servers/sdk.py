@@ -1,7 +1,5 @@
 """The MCP SDK's imports: late, beside the event loop, and never two at once."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import threading

@@ -1,7 +1,5 @@
 """Anthropic's messages API as the model server speaks it, with the rules that no schema can say."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Gemini's generateContent as the model server speaks it, with the rules that no schema can say."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

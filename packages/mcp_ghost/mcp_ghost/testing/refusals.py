@@ -4,8 +4,6 @@ Collected from OpenAI, OpenRouter and the providers behind it; each rule has sto
 agent in the field. Most are rows of ``refusals_openai.json``; here is what no schema can say.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

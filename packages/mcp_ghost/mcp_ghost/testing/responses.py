@@ -1,7 +1,5 @@
 """OpenAI's Responses API as the model server speaks it."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable

@@ -14,8 +14,6 @@ A table is a JSON file of rows, each with these keys:
 - ``dialects``: where the rule holds, if not everywhere.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Replies piece by piece, as each provider sends them: a whole reply in, its events out."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

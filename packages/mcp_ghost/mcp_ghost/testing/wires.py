@@ -1,7 +1,5 @@
 """The formats that the model server speaks; scripts see and say OpenAI's in every one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The outcome of a run: the final result, what its calls depend on, and a paragraph about it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

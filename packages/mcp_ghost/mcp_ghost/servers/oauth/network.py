@@ -5,8 +5,6 @@ the server itself: one on the internet leads nowhere inside, one of a private ne
 machine.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from contextlib import suppress
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The SDK bounds their length, but neither what they hold nor how long nobody lear
 not be read. Importing this imports the SDK.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import AsyncIterable, AsyncIterator

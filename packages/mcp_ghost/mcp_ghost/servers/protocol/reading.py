@@ -4,8 +4,6 @@ Whoever made a call would wait in vain for an answer that cannot be read, so an 
 place. Importing this imports the SDK.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress

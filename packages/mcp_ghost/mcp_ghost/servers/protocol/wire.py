@@ -6,8 +6,6 @@ is no such method, so that it goes on with ``initialize``. Should the answer com
 SDK is told to ask again, as if the server had refused the handshake.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
