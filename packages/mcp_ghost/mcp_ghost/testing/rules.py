@@ -221,22 +221,21 @@ def invalid(schema: JSONObject) -> str | None:
     return None
 
 
-def recursive(schema: JSONObject) -> str | None:
-    """A definition that leads back to itself."""
-    return _recursion(schema, schema.get("$defs") or {}, ())
+def recursive(schema: JSONObject) -> bool:
+    """Whether a definition leads back to itself."""
+    known = schema.get("$defs") or {}
 
+    def leads_back(part: object, inside: tuple[str, ...]) -> bool:
+        if isinstance(part, list):
+            return any(leads_back(each, inside) for each in part)
+        if not isinstance(part, dict):
+            return False
+        name = str(part.get("$ref", "")).rpartition("/")[2]
+        if name in inside or (name and leads_back(known.get(name), (*inside, name))):
+            return True
+        return leads_back([value for key, value in part.items() if key != "$defs"], inside)
 
-def _recursion(schema: object, definitions: JSONObject, inside: tuple[str, ...]) -> str | None:
-    if isinstance(schema, list):
-        return next(filter(None, (_recursion(each, definitions, inside) for each in schema)), None)
-    if not isinstance(schema, dict):
-        return None
-    name = str(schema.get("$ref", "")).rpartition("/")[2]
-    if name in inside:
-        return name
-    parts = [value for key, value in schema.items() if key != "$defs"]
-    target = _recursion(definitions.get(name), definitions, (*inside, name)) if name else None
-    return target or _recursion(parts, definitions, inside)
+    return leads_back(schema, ())
 
 
 def image_fault(type_: object, data: object) -> str | None:

@@ -86,11 +86,7 @@ class IssuerPolicy(AddressPolicy):
         return host in (self._url.host, self._issuer)
 
     async def check_page(self, url: str) -> None:
-        """Let a page pass that a person is to sign in at.
-
-        Raises:
-            UrlRefusedError: A browser is not sent there.
-        """
+        """Raise a UrlRefusedError for a page to which a person's browser is not sent."""
         await self.find_own_range()
         with suppress(UrlUnresolvedError):  # the browser may have a proxy
             await check_url(url.partition("?")[0], self)

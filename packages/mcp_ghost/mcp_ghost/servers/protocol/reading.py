@@ -160,11 +160,7 @@ def only_error(message: bytes) -> dict[str, Any] | None:
 
 
 def check_values(message: bytes) -> None:
-    """Refuse ``message`` before it is parsed if it has more than ``MOST_VALUES`` values.
-
-    Raises:
-        UnreadableError: It has.
-    """
+    """Raise an UnreadableError, before it is parsed, for more than ``MOST_VALUES`` values."""
     # Counting bytes is fast, and in nearly all messages it settles the matter.
     if sum(map(message.count, (b",", b"[", b"{"))) < MOST_VALUES:
         return
