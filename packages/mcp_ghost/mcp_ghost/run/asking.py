@@ -9,8 +9,7 @@ from typing import Any
 from mcp_ghost.errors import LLMError, LLMStatusError, is_too_long
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 from mcp_ghost.providers.streaming import Delta
-from mcp_ghost.run.limits import RunStoppedError
-from mcp_ghost.run.shared import Run
+from mcp_ghost.run.shared import Run, RunStoppedError
 
 _CACHED = {"type": "ephemeral"}
 _logger = logging.getLogger(__name__)
@@ -104,7 +103,7 @@ class Asking:
         """One request, in a span of its own."""
         run = self._run
         with run.tracing.request(view, options) as span:
-            async with run.deadline.bound():
+            async with run.bound():
                 response = await run.conversation.client.complete(
                     view, headers=run.settings["headers"], **options
                 )

@@ -27,7 +27,6 @@ from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.form import Answer, Form, FormError
 from mcp_ghost.run.ledger import PausedError
-from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.recovery import (
     Approved,
     Bounded,
@@ -42,7 +41,7 @@ from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import GhostResult, ServerRecord, history
 from mcp_ghost.run.search import Searching
 from mcp_ghost.run.settings import Settings
-from mcp_ghost.run.shared import Run, State
+from mcp_ghost.run.shared import Run, RunStoppedError, State
 from mcp_ghost.spoken import is_spoken_call
 from mcp_ghost.toolset import Toolset
 
@@ -135,7 +134,7 @@ class Operation(Run):
                     model=client.model,
                     servers=conversation.servers,
                 )
-                async with self.deadline.bound():
+                async with self.bound():
                     await conversation.open()
                 await self._take_stock(is_first=is_first)
                 if self._state is None:
@@ -239,7 +238,7 @@ class Operation(Run):
 
     async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
         toolbox = self.conversation.toolbox
-        async with self.deadline.bound():
+        async with self.bound():
             changed = await toolbox.refresh()
         for server in changed:
             tools = sum(tool.server == server for tool in toolbox.tools.values())

@@ -19,9 +19,8 @@ from mcp_ghost.results import JSON, ResultBudget, ToolCallResult, format_tool_re
 from mcp_ghost.run import prompts
 from mcp_ghost.run.calls import CallPolicy, failure
 from mcp_ghost.run.ledger import Approve, PausedError, Told
-from mcp_ghost.run.limits import RunStoppedError
 from mcp_ghost.run.search import FIND_TOOLS
-from mcp_ghost.run.shared import Run
+from mcp_ghost.run.shared import Run, RunStoppedError
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Allowed, Call, Kind, Outcome, Toolset, Wrapper
 
 BREAKER_THRESHOLD = 3
@@ -45,7 +44,7 @@ class Bounded(RunWrapper):
         try:
             ledger.started.add(call.id)
             await ledger.keep()
-            async with self._run.deadline.bound():
+            async with self._run.bound():
                 return await self.inner.call(call)
         except RunStoppedError as error:
             return Outcome.without_result(Kind.STOPPED, str(error))
@@ -56,7 +55,7 @@ class Bounded(RunWrapper):
         Raises:
             RunStoppedError: The deadline has passed.
         """
-        async with self._run.deadline.bound():
+        async with self._run.bound():
             await self.inner.restart(server)
 
 

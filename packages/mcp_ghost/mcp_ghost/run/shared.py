@@ -1,10 +1,11 @@
-"""One run: what its parts share, and its state, with which another process can go on."""
+"""One run: what its parts share, its deadline, and its state, to go on in another process."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall
 from mcp_ghost.run.conversation import Conversation, checked_messages
 from mcp_ghost.run.ledger import Ledger
-from mcp_ghost.run.limits import Deadline, RunStoppedError
 from mcp_ghost.run.report.account import Account
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.report.tracing import Tracing
@@ -90,6 +90,10 @@ class State:
         )
 
 
+class RunStoppedError(Exception):
+    """Raised within a run that must end now; the message says why. Users get a result."""
+
+
 class Run:
     """One run of ``mcp_ghost()``, or one request to a ``Ghost``."""
 
@@ -98,11 +102,39 @@ class Run:
         self.conversation = conversation
         self.user_prompt = user_prompt
         self.account = account = Account(conversation.redactor)
-        self.deadline = Deadline(settings["deadline"])
-        self.events = Events(settings["on_event"], account, self.deadline)
+        self.events = Events(settings["on_event"], account, lambda: self.left)
         self.tracing = Tracing(settings, conversation, account)
         self.ledger = Ledger(self.keep, account.clean)
+        seconds, loop = settings["deadline"], asyncio.get_running_loop()
+        self._ends_at = None if seconds is None else loop.time() + seconds
         conversation.questions.begin([])
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        if self._ends_at is None:
+            return float("inf")
+        return self._ends_at - asyncio.get_running_loop().time()
+
+    @asynccontextmanager
+    async def bound(self) -> AsyncIterator[None]:
+        """Cut off at the deadline what the block waits for.
+
+        Raises:
+            RunStoppedError: The time is up, or was before the block began.
+        """
+        seconds = self.settings["deadline"] or 0.0  # none never passes
+        over = RunStoppedError(f"the deadline of {seconds:g} s for the whole run has passed")
+        if self.left <= 0:
+            raise over
+        scope = asyncio.timeout_at(self._ends_at)
+        try:
+            async with scope:
+                yield
+        except TimeoutError:
+            if scope.expired():
+                raise over from None
+            raise
 
     def restore(self, state: State, decisions: Mapping[str, Any]) -> None:
         """Go on from ``state``, with what was decided meanwhile.

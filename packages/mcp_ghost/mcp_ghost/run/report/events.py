@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from mcp_ghost.run.limits import Deadline
 from mcp_ghost.run.report.account import Account
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], object]
@@ -30,10 +29,13 @@ _logger = logging.getLogger(__name__)
 class Events:
     """Calls ``on_event``; whatever goes wrong there is logged once and never stops the run."""
 
-    def __init__(self, on_event: OnEvent | None, account: Account, deadline: Deadline) -> None:
+    def __init__(
+        self, on_event: OnEvent | None, account: Account, left: Callable[[], float]
+    ) -> None:
+        """``left``: the seconds until the deadline."""
         self._on_event = on_event
         self._account = account
-        self._deadline = deadline
+        self._left = left
         self._failed = False
 
     async def emit(self, type_: EventType, **fields: object) -> None:
@@ -41,7 +43,7 @@ class Events:
         if self._on_event is None:
             return
         event = {"type": type_, **{name: self._account.clean(v) for name, v in fields.items()}}
-        limit = asyncio.timeout(max(_LEAST, min(_PATIENCE, self._deadline.left)))
+        limit = asyncio.timeout(max(_LEAST, min(_PATIENCE, self._left())))
         try:
             outcome = self._on_event(event)
             if inspect.isawaitable(outcome):
