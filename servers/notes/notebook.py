@@ -43,7 +43,14 @@ class Notebook:
         self._own = own
         self._of_story = of_story
         if of_story and not os.path.exists(own):  # noqa: PTH110
-            replace(own, _carried_over(of_story))
+            kept, titles = [], set[str]()
+            for note in [*notes(changes(of_story)).values()][-MOST_CARRIED_OVER:]:
+                title, number = note["title"], 2
+                while _comparable(title) in titles:  # players that wrote at once
+                    title, number = f"{note['title']} ({number})", number + 1
+                titles.add(_comparable(title))
+                kept.append({**note, "title": title})
+            replace(own, kept)
         self._notes = notes(changes(own))
 
     def write(self, title: str, text: str, turn: int | None) -> str:
@@ -121,18 +128,6 @@ class Notebook:
             "'read' without a title lists those there are" if self._notes else "there are none yet"
         )
         return f"There is no note with the title '{title}': {has}."
-
-
-def _carried_over(story: str) -> list[dict[str, Any]]:
-    """The latest notes of the story; of several with one title, the later ones are numbered."""
-    kept, titles = [], set[str]()
-    for note in [*notes(changes(story)).values()][-MOST_CARRIED_OVER:]:
-        title, number = note["title"], 2
-        while _comparable(title) in titles:
-            title, number = f"{note['title']} ({number})", number + 1
-        titles.add(_comparable(title))
-        kept.append({**note, "title": title})
-    return kept
 
 
 def _comparable(title: str) -> str:

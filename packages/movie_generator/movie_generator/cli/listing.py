@@ -50,13 +50,13 @@ def print_table(jobs: list[Job], otherwise: str) -> None:
 def watch(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> None:
     """Show what ``look`` finds as it changes, until ``is_over``.
 
-    On a terminal that is one table; elsewhere, a line for each change of a job.
+    On a terminal that is a table of the jobs of most interest; elsewhere, a line for each change.
     """
     if not sys.stdout.isatty():
         known: dict[int, str] = {}
         for job in chain.from_iterable(_looks(look, is_over)):
-            shown = (job.status, one_line(job.url), one_line(_news(job, brief=True)))
-            line = f"job {job.id} " + " ".join(filter(None, shown))
+            said = (job.status, one_line(job.url), one_line(_news(job, brief=True)))
+            line = f"job {job.id} " + " ".join(filter(None, said))
             if known.get(job.id) != line:
                 known[job.id] = line
                 print(line, flush=True)
@@ -64,7 +64,11 @@ def watch(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> None:
     console = Console(highlight=False)
     with Live(console=console, auto_refresh=False) as live:
         for jobs in _looks(look, is_over):
-            live.update(_overview(jobs, console.height - 4), refresh=True)
+            counts = Counter(job.status for job in jobs)
+            head = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
+            shown = sorted(jobs, key=_interest)[: max(1, console.height - 4)]
+            table = _table(sorted(shown, key=lambda job: job.id))
+            live.update(Group(Text(head or "no jobs"), table), refresh=True)
 
 
 def _looks(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> Iterator[list[Job]]:
@@ -76,18 +80,10 @@ def _looks(look: Callable[[], list[Job]], is_over: Callable[[], bool]) -> Iterat
         time.sleep(_REFRESH_SECONDS)
 
 
-def _overview(jobs: list[Job], lines: int) -> Group:
-    """How many jobs there are in each state, and those of most interest that fit."""
-
-    def interest(job: Job) -> tuple[bool, float]:
-        """What is worked on comes first, then what ended last."""
-        latest = job.finished_at or job.started_at or job.created_at
-        return job.status not in UNFINISHED or job.started_at is None, -latest.timestamp()
-
-    counts = Counter(job.status for job in jobs)
-    head = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
-    of_interest = sorted(jobs, key=interest)[: max(1, lines)]
-    return Group(Text(head or "no jobs"), _table(sorted(of_interest, key=lambda job: job.id)))
+def _interest(job: Job) -> tuple[bool, float]:
+    """What is worked on comes first, then what ended last."""
+    latest = job.finished_at or job.started_at or job.created_at
+    return job.status not in UNFINISHED or job.started_at is None, -latest.timestamp()
 
 
 def _table(jobs: list[Job]) -> Table:
