@@ -128,18 +128,35 @@ def _merged(messages: Sequence[Message]) -> list[Message]:
 
 def _items(message: Message, request: common.LLMRequest, start: int) -> list[JSONObject]:
     """What ``message`` is here; ``start`` is the number of items before it."""
-    role, content = message["role"], message.get("content")
+    names, role, content = request.names, message["role"], message.get("content")
     if role == "assistant":
-        return _assistant(message, request.names, start)
+        text = common.text_of(content)
+        calls = {
+            call["id"]: {
+                "type": "function_call",
+                "call_id": common.wire_id(call["id"]),
+                "name": names.encode(call["function"]["name"]),
+                "arguments": openai.arguments_of(call["function"].get("arguments"), names),
+            }
+            for call in message.get("tool_calls") or ()
+        }
+        # As the reply was, if it has to come back and nobody has edited it.
+        state = common.state_of(message, _STATE)
+        placed = [item["call_id"] for item in state if item["type"] == "function_call"]
+        if state and placed == [*calls] and _said(state) == text:
+            return [{**item, **calls.get(item.get("call_id"), {})} for item in state]
+        part = {"type": "output_text", "text": text, "annotations": []}
+        said = {"type": "message", "id": f"msg_{start}", "role": role, "status": "completed"}
+        return [*([{**said, "content": [part]}] if text.strip() else []), *calls.values()]
+    shown = common.images_of(message)
     if role == "tool":
-        shown = common.images_of(message)
         output = _parts(content) if shown else common.result_text(message)
         called = common.wire_id(message["tool_call_id"])
         return [{"type": "function_call_output", "call_id": called, "output": output}]
     if role == "system" and openai.dialect_of(request.base_url) == "openai":
         role = "developer"
-    said = _parts(content) if common.images_of(message) else text_in(message)
-    return [{"type": "message", "role": role, "content": said}]
+    words = _parts(content) if shown else text_in(message)
+    return [{"type": "message", "role": role, "content": words}]
 
 
 def _parts(content: object) -> list[JSONObject]:
@@ -153,27 +170,6 @@ def _parts(content: object) -> list[JSONObject]:
         else {"type": "input_text", "text": part["text"]}
         for part in common.parts_of(content)
     ]
-
-
-def _assistant(message: Message, names: ToolNames, start: int) -> list[JSONObject]:
-    """Text, then calls; as the reply was, if it has to come back and nobody has edited it."""
-    text = common.text_of(message.get("content"))
-    calls = {
-        call["id"]: {
-            "type": "function_call",
-            "call_id": common.wire_id(call["id"]),
-            "name": names.encode(call["function"]["name"]),
-            "arguments": openai.arguments_of(call["function"].get("arguments"), names),
-        }
-        for call in message.get("tool_calls") or ()
-    }
-    state = common.state_of(message, _STATE)
-    placed = [item["call_id"] for item in state if item["type"] == "function_call"]
-    if state and placed == [*calls] and _said(state) == text:
-        return [{**item, **calls.get(item.get("call_id"), {})} for item in state]
-    part = {"type": "output_text", "text": text, "annotations": []}
-    said = {"type": "message", "id": f"msg_{start}", "role": "assistant", "status": "completed"}
-    return [*([{**said, "content": [part]}] if text.strip() else []), *calls.values()]
 
 
 def _options(given: JSONObject, dialect: openai.Dialect, model: str) -> JSONObject:
