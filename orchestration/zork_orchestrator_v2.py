@@ -50,7 +50,7 @@ from session.record.schema import (
     EpisodeStart,
     KnowledgeLoaded,
     Step,
-    logs_calls,
+    log_call,
     new_uid,
     write,
 )
@@ -262,7 +262,7 @@ class ZorkOrchestratorV2:
             api_key,
             self.logger,
             langfuse_client=self.tracing.client,
-            on_exchange=logs_calls(self.logger),
+            on_exchange=partial(log_call, self.logger),
             on_delta=self._on_delta,
             loop=self.loop,
             gate=self._gate,

@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -289,24 +289,20 @@ def write(
     log_event(logger, level, message, _TYPES[type(event)], **fields)
 
 
-def logs_calls(logger: logging.Logger) -> Callable[[Exchange], None]:
-    """Log what a client reports of its calls; turn and role come from the context."""
-
-    def log(exchange: Exchange) -> None:
-        call = ModelCall(
-            provider=exchange.provider,
-            where=exchange.where,
-            request=fields_of_request(exchange.request, exchange.sent),
-            left_out=exchange.left_out,
-            tries=exchange.tries,
-            reply=exchange.reply,
-            error=exchange.error,
-            milliseconds=round(exchange.seconds * 1000, 3),
-        )
-        message = f"Model asked ({exchange.seconds:.1f} s): {exchange.error or 'answered'}"
-        write(logger, message, call, logging.DEBUG)
-
-    return log
+def log_call(logger: logging.Logger, exchange: Exchange) -> None:
+    """Log what a client reports of a call; turn and role come from the context."""
+    call = ModelCall(
+        provider=exchange.provider,
+        where=exchange.where,
+        request=fields_of_request(exchange.request, exchange.sent),
+        left_out=exchange.left_out,
+        tries=exchange.tries,
+        reply=exchange.reply,
+        error=exchange.error,
+        milliseconds=round(exchange.seconds * 1000, 3),
+    )
+    message = f"Model asked ({exchange.seconds:.1f} s): {exchange.error or 'answered'}"
+    write(logger, message, call, logging.DEBUG)
 
 
 def fields_of_request(request: LLMRequest, sent: JSONObject | None = None) -> dict[str, Any]:
