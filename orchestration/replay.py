@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
+from game_interface import Game
+from game_interface.story import find_story
+from llm_client import LLMClient
 from orchestration.recorded import (
     DivergenceError,
     RecordedClient,
@@ -27,6 +30,7 @@ from orchestration.recorded import (
     difference,
 )
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
+from players.player import Player
 from prompts import prompt_digests
 from session.game_configuration import ConfigurationError, GameConfiguration
 from session.game_state import FailedTurn, Hint, TurnRecord
@@ -45,10 +49,7 @@ from session.record.schema import (
 from session.version import code_digest
 
 if TYPE_CHECKING:
-    from game_interface import Game
-    from llm_client import LLMClient
     from managers.mcp_manager import MCPManager
-    from players.player import Player
 
 _NOT_COMPARED = {"seconds", "usage", "snapshot", "tools", "incurable", "proposed"}
 """Of a step: what depends on the clock, and what the requests after it hold anyway."""
@@ -99,9 +100,7 @@ def replay(folder: Path, story: str = "") -> Replayed:
                 config = _configuration(run.begin, start, story, workdir)
                 name = start.episode_id or folder.name
                 with _Replay(name, config, run, start, known, turns) as orchestrator:
-                    _play_turns(orchestrator, run)
-                    if run.end:  # which the next run looks at
-                        orchestrator._end(run.end.reason)  # noqa: SLF001  a part of playing
+                    orchestrator.play_again()
             except DivergenceError as error:
                 for prompt, digest in prompt_digests().items():
                     if run.begin.prompts.get(prompt, digest) != digest:
@@ -136,19 +135,6 @@ def _runs(folder: Path) -> tuple[KnowledgeLoaded, list[Recording]]:
         elif runs and isinstance(event, EpisodeEnd):
             runs[-1].end = event
     return known, runs
-
-
-def _play_turns(orchestrator: ZorkOrchestratorV2, recording: Recording) -> None:
-    """Play until every recorded step was compared, or the record stops within one."""
-    with suppress(RecordEndsError):
-        while recording.steps:
-            left = len(recording.steps)
-            orchestrator.game_state.end_reason = None  # the record says how far it goes
-            orchestrator._process_turn()  # noqa: SLF001  a run may end anywhere
-            if len(recording.steps) == left:
-                raise DivergenceError("no turn was played where one was recorded")
-    if recording.steps or recording.calls:
-        raise DivergenceError("the record has one more request to a model")
 
 
 def _configuration(
@@ -191,6 +177,21 @@ class _Replay(ZorkOrchestratorV2):
         resumed = isinstance(run.begin, EpisodeResumed)
         super().__init__(name, config, resume=resumed, before_turn=run.hints)
 
+    def play_again(self) -> None:
+        """Play until every recorded step was compared, or the record stops within one."""
+        run = self._run
+        with suppress(RecordEndsError):
+            while run.steps:
+                left = len(run.steps)
+                self.game_state.end_reason = None  # the record says how far it goes
+                self._process_turn()
+                if len(run.steps) == left:
+                    raise DivergenceError("no turn was played where one was recorded")
+        if run.steps or run.calls:
+            raise DivergenceError("the record has one more request to a model")
+        if run.end:  # which the next run looks at
+            self._end(run.end.reason)
+
     def _wire(self) -> None:
         self.uid = self._began.uid
         comparison = _Comparison(self._run, self._began)
@@ -203,9 +204,6 @@ class _Replay(ZorkOrchestratorV2):
     def _open_game(self, saved: SavedEpisode | None) -> Game:
         if self._began.engine != FORMER_ENGINE:
             return cast("Game", RefusingGame(super()._open_game(saved), self._run))
-        from game_interface.game import Game
-        from game_interface.story import find_story
-
         story = find_story(self.config.story)
         image = story.require_image("such an episode")
         return Game(story, RecordedEngine(self._began, self._record, image), self._began.seed or 0)

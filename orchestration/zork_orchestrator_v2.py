@@ -11,9 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+from game_interface import Game, open_game
 from llm_client import LLMClient
 from managers.context_manager import ContextManager
 from mcp_ghost.errors import MCPError
+from mcp_ghost.providers.client import Gate
+from mcp_ghost.providers.streaming import OnDelta
 from mcp_ghost.text import address, counted, one_line
 from notes.notebook import forget_after
 from orchestration.boundary import Boundary
@@ -25,6 +28,7 @@ from orchestration.turn import TurnPlayer, observation_of, return_to, snapshot_o
 from players import player_without_model
 from players.chat import ChatPlayer
 from players.model import ModelPlayer
+from players.player import Player
 from prompts import prompt_digests
 from session.events import event_context, log_event, log_progress
 from session.game_configuration import GameConfiguration
@@ -59,11 +63,7 @@ from session.version import code_digest, version
 from zork_agent import ZorkAgent
 
 if TYPE_CHECKING:
-    from game_interface import Game
     from managers.mcp_manager import MCPManager
-    from mcp_ghost.providers.client import Gate
-    from mcp_ghost.providers.streaming import OnDelta
-    from players.player import Player
 
 BeforeTurn: TypeAlias = Callable[[int, logging.Logger], Iterable[str]]
 _ALL_THERE_IS = ObservationLevel.FACTS
@@ -329,8 +329,6 @@ class ZorkOrchestratorV2:
         return self._turns
 
     def _open_game(self, saved: SavedEpisode | None) -> Game:
-        from game_interface import open_game
-
         return open_game(
             story_of(saved.start, self.config.story) if saved else self.config.story,
             seed=saved.start.seed if saved else self.config.seed,
