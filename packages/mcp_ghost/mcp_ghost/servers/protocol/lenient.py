@@ -45,10 +45,31 @@ def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
         bare = result[BARE]
         name = "tools" if method == "tools/list" else "content"
         result = {} if bare is None else {name: bare}
-    if method == "initialize":
-        return _greeting(result)
+    if method == "initialize":  # what is used of it, whatever else it holds or lacks
+        able = fields(fields(result.get("capabilities")).get("tools"))
+        info = fields(result.get("serverInfo"))
+        said = {name: str(it) for name, it in info.items() if isinstance(it, str | int | float)}
+        version, instructions = result.get("protocolVersion"), result.get("instructions")
+        greets = not {"protocolVersion", "capabilities", "serverInfo"}.isdisjoint(result)
+        is_date = isinstance(version, str) and _DATE.fullmatch(version) and version != "2024-10-07"
+        return {
+            "protocolVersion": _OLDEST_VERSION if greets and not is_date else version,
+            "capabilities": {"tools": {"listChanged": able.get("listChanged") is True}},
+            "serverInfo": {"name": "", "version": "", **said},
+            **({"instructions": instructions} if isinstance(instructions, str) else {}),
+        }
     if method == "tools/list":
-        return _listing(result)
+        cursor, ttl, tools = result.get("nextCursor"), result.get("ttlMs"), result.get("tools")
+        if isinstance(tools, Mapping) and "name" not in tools:  # which has them by their names
+            tools = [{"name": name, **it} for name, it in tools.items() if isinstance(it, Mapping)]
+        entries = tools if isinstance(tools, list) else [tools] if tools else []
+        return {
+            "tools": [_tool(_spelled(entry)) for entry in entries],
+            "ttlMs": int(ttl) if isinstance(ttl, int | float) and 0 < ttl < _LONGEST_TTL else 0,
+            "cacheScope": "private",
+            "resultType": "complete",
+            **({"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}),
+        }
     if method == "tools/call" and result.get("resultType", "complete") == "complete":
         # As an error, because of results without error the SDK wants that they fit a schema.
         return {
@@ -67,36 +88,6 @@ def as_sent(read: Tool | CallToolResult) -> dict[str, Any]:
         return read.model_dump(mode="json", by_alias=True, exclude_none=True)
     sent: dict[str, Any] = meta[_AS_SENT]
     return sent
-
-
-def _greeting(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What is used of the answer to ``initialize``, whatever else it holds or lacks."""
-    tools = fields(fields(result.get("capabilities")).get("tools"))
-    info = fields(result.get("serverInfo"))
-    said = {name: str(it) for name, it in info.items() if isinstance(it, str | int | float)}
-    version, instructions = result.get("protocolVersion"), result.get("instructions")
-    greets = not {"protocolVersion", "capabilities", "serverInfo"}.isdisjoint(result)
-    is_date = isinstance(version, str) and _DATE.fullmatch(version) and version != "2024-10-07"
-    return {
-        "protocolVersion": _OLDEST_VERSION if greets and not is_date else version,
-        "capabilities": {"tools": {"listChanged": tools.get("listChanged") is True}},
-        "serverInfo": {"name": "", "version": "", **said},
-        **({"instructions": instructions} if isinstance(instructions, str) else {}),
-    }
-
-
-def _listing(result: Mapping[str, Any]) -> dict[str, Any]:
-    cursor, ttl, tools = result.get("nextCursor"), result.get("ttlMs"), result.get("tools")
-    if isinstance(tools, Mapping) and "name" not in tools:  # an object that has them by their names
-        tools = [{"name": name, **it} for name, it in tools.items() if isinstance(it, Mapping)]
-    entries = tools if isinstance(tools, list) else [tools] if tools else []
-    return {
-        "tools": [_tool(_spelled(entry)) for entry in entries],
-        "ttlMs": int(ttl) if isinstance(ttl, int | float) and 0 < ttl < _LONGEST_TTL else 0,
-        "cacheScope": "private",
-        "resultType": "complete",
-        **({"nextCursor": cursor} if isinstance(cursor, str) and cursor else {}),
-    }
 
 
 def _spelled(entry: object) -> object:

@@ -131,8 +131,15 @@ class Wire:
             self.tools_changed |= message.error.code == HEADER_MISMATCH
         if not isinstance(message, JSONRPCResponse) or method is None:
             return item
-        if method == _DISCOVER and (again := self._ask_again(message.result)):
-            return again
+        if method == _DISCOVER:
+            shake, supported = self._handshake, message.result.get("supportedVersions")
+            known = supported if isinstance(supported, list) else []
+            is_modern = any(version in known for version in MODERN_PROTOCOL_VERSIONS)
+            if is_modern and shake is not None and str(shake.id) in self._asked:
+                # The handshake is under way: refused, the SDK asks again.
+                del self._asked[str(shake.id)]
+                data = {"supported": supported, "requested": LATEST_HANDSHAKE_VERSION}
+                return _error(shake.id, UNSUPPORTED_PROTOCOL_VERSION, "Ask again", data)
         read = readable(method, message.result)
         return SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=message.id, result=read))
 
@@ -157,18 +164,6 @@ class Wire:
         params = {**params, "protocolVersion": tried[-1]}
         self._handshake = shake.model_copy(update={"params": params})
         return SessionMessage(self._handshake)
-
-    def _ask_again(self, discovered: dict[str, Any]) -> SessionMessage | None:
-        """The handshake's refusal, where it is under way and the server turns out to be modern."""
-        shake, supported = self._handshake, discovered.get("supportedVersions")
-        known = supported if isinstance(supported, list) else []
-        if shake is None or str(shake.id) not in self._asked:
-            return None
-        if not any(version in known for version in MODERN_PROTOCOL_VERSIONS):
-            return None
-        del self._asked[str(shake.id)]
-        data = {"supported": supported, "requested": LATEST_HANDSHAKE_VERSION}
-        return _error(shake.id, UNSUPPORTED_PROTOCOL_VERSION, "Ask again", data)
 
 
 class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
