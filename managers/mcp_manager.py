@@ -13,7 +13,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 
 from managers.tools.server import GameServer, refusal
-from managers.tools.toolset import GameTools
+from managers.tools.session import GameTools
 from mcp_ghost.config import ServerConfig, load_servers, redactor_of
 from mcp_ghost.errors import (
     MCPConfigError,

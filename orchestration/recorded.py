@@ -12,7 +12,7 @@ from game_interface.engines.engine import EngineName, Reply
 from game_interface.errors import EngineError
 from game_interface.snapshot import earlier_memory
 from llm_client import LLMClient
-from managers.tools.toolset import GameTools
+from managers.tools.session import GameTools
 from mcp_ghost.errors import LLMError
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage
 from mcp_ghost.providers.client import ProviderClient
