@@ -32,16 +32,18 @@ _OVER_GAMES: dict[str, Figure] = {
 _LEVEL = f"{CONFIDENCE:.0%} interval"
 
 
-def mean(sample: Sample, figure: Figure, turn: int) -> Estimate | None:
-    """Estimate a figure's mean over the seeds, or over the games of a suite and their seeds."""
-    return _estimate(_known(sample, figure, turn))
+def mean(sample: Sample, figure: Figure, turn: int, base: Sample | None = None) -> Estimate | None:
+    """Estimate a figure's mean over the seeds, or over the games of a suite and their seeds.
 
-
-def difference(sample: Sample, base: Sample, figure: Figure, turn: int) -> Estimate | None:
-    """Estimate by how much a figure is higher than in ``base``, for equal seeds and episodes."""
-    before = {key[1:]: value for key, value in _known(base, figure, turn).items()}
+    With ``base``, that of how much higher it is than there, for equal seeds and episodes.
+    """
     known = _known(sample, figure, turn)
-    return _estimate({key: it - before[key[1:]] for key, it in known.items() if key[1:] in before})
+    if base is not None:
+        before = {key[1:]: value for key, value in _known(base, figure, turn).items()}
+        known = {key: it - before[key[1:]] for key, it in known.items() if key[1:] in before}
+    if any(key.game for key in known):
+        return Estimate.over_games((key.game, key.seed, value) for key, value in known.items())
+    return Estimate.over_seeds((key.seed, value) for key, value in known.items())
 
 
 def finished(sample: Sample) -> Sample:
@@ -52,12 +54,6 @@ def finished(sample: Sample) -> Sample:
 def _known(sample: Sample, figure: Figure, turn: int) -> dict[Cell, float]:
     found = {key: figure(it, turn) for key, it in sample.items()}
     return {key: value for key, value in found.items() if value is not None}
-
-
-def _estimate(known: Mapping[Cell, float]) -> Estimate | None:
-    if any(key.game for key in known):
-        return Estimate.over_games((key.game, key.seed, value) for key, value in known.items())
-    return Estimate.over_seeds((key.seed, value) for key, value in known.items())
 
 
 def compared(sample: Sample) -> Mapping[str, Figure]:
@@ -78,29 +74,17 @@ def of_variant(
     if played.agreed.get("stories"):
         figures["games"] = len({key.game for key in sample})
     if base:
-        figures |= {"compared_with": base[0], "difference": differences(sample, base[1], turn)}
+        figures |= {"compared_with": base[0], "difference": means(sample, turn, base[1])}
     return figures
 
 
-def means(sample: Sample, turns: int) -> Figures:
-    """Turn -> mean score, mean of the highest score so far, and mean progress."""
+def means(sample: Sample, turns: int, base: Sample | None = None) -> Figures:
+    """Turn -> mean score, of the highest score so far, and progress, or how much above ``base``."""
     return {
         str(turn): {
-            name: found.figures() if found else None
+            name: _figures(found, paired=base is not None)
             for name, figure in compared(sample).items()
-            if (found := mean(sample, figure, turn)) or name != "progress"
-        }
-        for turn in checkpoints(turns)
-    }
-
-
-def differences(sample: Sample, base: Sample, turns: int) -> Figures:
-    """Turn -> by how much both are higher than in ``base``."""
-    return {
-        str(turn): {
-            name: _difference(found)
-            for name, figure in compared(sample).items()
-            if (found := difference(sample, base, figure, turn)) or name != "progress"
+            if (found := mean(sample, figure, turn, base)) or name != "progress"
         }
         for turn in checkpoints(turns)
     }
@@ -124,7 +108,7 @@ def _learned(played: StoredEvaluation, variant: str, number: int) -> Figures:
         for wanted in (1, number)
     )
     figures = compared(sample)
-    since = None if number == 1 else difference(now, first, figures["score"], turns)
+    since = None if number == 1 else mean(now, figures["score"], turns, first)
     # What a hint led to is carried over like all that is learned.
     helpful = range(1, number + 1) if played.agreed["knowledge_carried_over"] else (number,)
     hinted = {key.seed for key, it in sample.items() if it.hints and key.number in helpful}
@@ -132,10 +116,10 @@ def _learned(played: StoredEvaluation, variant: str, number: int) -> Figures:
         "episodes": len(now),
         "hinted": len(hinted),
         **{
-            name: found.figures() if (found := mean(now, figure, turns)) else None
+            name: _figures(mean(now, figure, turns), paired=False)
             for name, figure in figures.items()
         },
-        "since_the_first": _difference(since),
+        "since_the_first": _figures(since, paired=True),
     }
 
 
@@ -231,5 +215,8 @@ def _sentence(difference: _Difference, turn: int) -> str:
     )
 
 
-def _difference(estimate: Estimate | None) -> Figures | None:
-    return {**estimate.figures(), "seeds_needed": estimate.seeds_needed()} if estimate else None
+def _figures(estimate: Estimate | None, *, paired: bool) -> Figures | None:
+    if estimate is None:
+        return None
+    needed = {"seeds_needed": estimate.seeds_needed()} if paired else {}
+    return {**estimate.figures(), **needed}

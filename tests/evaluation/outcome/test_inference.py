@@ -12,7 +12,7 @@ from evaluation.figures import EpisodeFigures
 from evaluation.outcome import inference
 from evaluation.outcome.comparison import comparison_of
 from evaluation.outcome.comparison import tables_of as comparison_tables
-from evaluation.outcome.inference import difference, finished, mean
+from evaluation.outcome.inference import finished, mean
 from evaluation.plan import Cell
 from evaluation.plot import plot_learning
 from evaluation.report import markdown_of, results_of, tables_of
@@ -40,7 +40,7 @@ def test_episodes_of_one_seed_count_as_one() -> None:
 
 def test_differences_are_between_equal_seeds_and_episodes() -> None:
     both = played({"whole": {1: [1, 2], 2: [9]}, "bare": {1: [4, 6], 3: [40], 2: [9, 50]}})
-    assert (it := difference(both.of("bare"), both.of("whole"), *FINAL))
+    assert (it := mean(both.of("bare"), *FINAL, both.of("whole")))
     assert (it.mean, it.seeds) == (((3 + 4) / 2 + 0) / 2, 2)
 
 
@@ -49,9 +49,9 @@ def test_an_episode_that_failed_counts_as_far_as_it_was_played_and_not_among_the
     whole = dict(both.of("whole"))
     first = next(iter(whole))
     whole[first] = episode([0], "llm_unavailable")
-    assert (it := difference(both.of("bare"), whole, *FINAL))
+    assert (it := mean(both.of("bare"), *FINAL, whole))
     assert (it.mean, it.seeds) == (2.5, 2)
-    assert (it := difference(both.of("bare"), finished(whole), *FINAL))
+    assert (it := mean(both.of("bare"), *FINAL, finished(whole)))
     assert (it.mean, it.seeds) == (2, 1)
 
 
