@@ -110,7 +110,18 @@ def play(
                 elif line:
                     waiting.appendleft(line)
     finally:
-        _stop_all(list(running), executor)
+        try:
+            for process in running:
+                process.stop()
+            deadline = time.monotonic() + _STOP_WAIT
+            for process in running:
+                process.wait(deadline)
+            if running:
+                executor.update()
+        except BaseException:  # a second Ctrl-C, too: nobody else would end them
+            for process in running:
+                process.kill()
+            raise
     return failures
 
 
@@ -199,18 +210,3 @@ def taken(folder: Path) -> Iterator[int]:
         yield lock
     finally:
         os.close(lock)
-
-
-def _stop_all(running: Sequence[Running], executor: Executor) -> None:
-    try:
-        for process in running:
-            process.stop()
-        deadline = time.monotonic() + _STOP_WAIT
-        for process in running:
-            process.wait(deadline)
-        if running:
-            executor.update()
-    except BaseException:  # a second Ctrl-C, too: nobody else would end them
-        for process in running:
-            process.kill()
-        raise
