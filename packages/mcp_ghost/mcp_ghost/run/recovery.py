@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 from mcp_ghost.errors import MCPError
 from mcp_ghost.loop import LoopEnd
@@ -204,7 +203,8 @@ class Approved(RunWrapper):
             is_decided = ledger.decision(call) is not None or not self._is_wanted(call)
             if not (is_over or is_decided or call.flaw):
                 about = {"tool_name": call.name, "arguments": ledger.clean(call.arguments)}
-                about |= {"annotations": self._hints(call), "reasoning": call.reasoning}
+                hints = dict(self.tools[call.name].hints)
+                about |= {"annotations": hints, "reasoning": call.reasoning}
                 pending.append({"id": call.id, "kind": "approval", **about})
         if pending:
             raise PausedError(pending)
@@ -232,22 +232,19 @@ class Approved(RunWrapper):
             return when == "always" or not tool.is_harmless
         return tool.fits(when)
 
-    def _hints(self, call: Call) -> dict[str, Any]:
-        return dict(self.tools[call.name].hints)
-
     async def _asked(self, approve: Approve, call: Call) -> bool | str:
         """What ``approve`` says; where it fails, the call is not made."""
-        definition, always = self.tools[call.name].definition, self._run.conversation.always
-        if definition in always:
+        tool, always = self.tools[call.name], self._run.conversation.always
+        if tool.definition in always:
             return True
         try:
-            said = await approve(call.name, dict(call.arguments), self._hints(call))
+            said = await approve(call.name, dict(call.arguments), dict(tool.hints))
         except Exception as error:  # noqa: BLE001  foreign code; nobody has agreed
             said = redact(f"{type(error).__name__}: {error}")
             _logger.warning("approve failed, so the call is not made: %s", said)
             return "nobody could be asked"
         if said is Allowed.ALWAYS:
-            always.add(definition)
+            always.add(tool.definition)
             return True
         return said if isinstance(said, bool | str) else False
 

@@ -73,9 +73,10 @@ class Tracing:
             "gen_ai.output.type": "json" if options.get("response_format") else None,
         }
         if self._has_contents:
-            system = [text_in(message) for message in view if message["role"] == "system"]
-            said = [_message(message) for message in view if message["role"] != "system"]
-            about["gen_ai.system_instructions"] = _json([_text(text) for text in system])
+            told = [_message(message) for message in view]
+            system = [part for it in told if it["role"] == "system" for part in it["parts"]]
+            said = [it for it in told if it["role"] != "system"]
+            about["gen_ai.system_instructions"] = _json(system)
             about["gen_ai.input.messages"] = _json(said)
         kind = self._trace.SpanKind.CLIENT
         return self._span(f"{operation} {client.model}", about, kind=kind)
@@ -182,14 +183,10 @@ def _message(message: Message) -> dict[str, Any]:
     if message["role"] == "tool":
         result = {"type": "tool_call_response", "id": message["tool_call_id"], "result": text}
         return {"role": "tool", "parts": [result]}
-    parts: list[dict[str, Any]] = [_text(text)] if text else []
+    parts: list[dict[str, Any]] = [{"type": "text", "content": text}] if text else []
     calls = message.get("tool_calls") or ()
     parts += [{"type": "tool_call", "id": it["id"], **it["function"]} for it in calls]
     return {"role": message["role"], "parts": parts}
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "content": text}
 
 
 def _json(value: object) -> str:
