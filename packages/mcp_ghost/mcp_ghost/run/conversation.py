@@ -86,7 +86,7 @@ class Conversation:
         self.events: Events | None = None
         """Those of the latest run."""
         self._settings = settings
-        self._configured = servers
+        self.configured = servers
         self._make_server = make_server or Server
         self._open = AsyncExitStack()
         self._has_begun = False
@@ -128,13 +128,6 @@ class Conversation:
             self.messages[:] = [*self.head(), *self.messages]
             self._has_begun = True
 
-    def transport_of(self, server: str) -> str | None:
-        """What OpenTelemetry calls the way to a server; None for one in this process."""
-        config = self._configured[server]
-        if config.in_process is not None:
-            return None
-        return "tcp" if config.url else "pipe"
-
     def offered(self) -> list[ToolSchema]:
         """The tools that the model is told of now."""
         offered = self.search.offered(self.toolbox.schemas)
@@ -172,13 +165,13 @@ class Conversation:
             functions = [
                 Functions(
                     settings["tools"],
-                    unused("python", self._configured),
+                    unused("python", self.configured),
                     call_timeout=settings["timeout"],
                     result_limit=settings["result_limit"],
                 )
             ]
         return Toolbox(
-            self._configured,
+            self.configured,
             allow=settings["allow"],
             deny=settings["deny"],
             call_timeout=settings["timeout"],

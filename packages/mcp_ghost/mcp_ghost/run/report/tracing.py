@@ -108,7 +108,9 @@ class Tracing:
             about["mcp.method.name"] = "tools/call"
             revisions = {it.name: it.revision for it in toolbox.alive}
             about["mcp.protocol.version"] = revisions.get(tool.server)
-            about["network.transport"] = self._conversation.transport_of(tool.server)
+            config = self._conversation.configured[tool.server]
+            if config.in_process is None:
+                about["network.transport"] = "tcp" if config.url else "pipe"
         if self._has_contents:
             about["gen_ai.tool.call.arguments"] = _json(call.arguments)
         return self._span(f"execute_tool {call.name}", about)
