@@ -265,20 +265,14 @@ class Accepted:
         return {"reasoning_effort": "with reasoning_effort 'none' beside tools"} if is_offer else {}
 
     def turn_from_silence(self, path: str, error: LLMConnectionError) -> bool:
-        """Turn to chat where a request on the other wire is hung up on.
-
-        So does what stands in for OpenAI and does not know that address.
-        """
+        """Turn to chat where a stand-in for OpenAI hangs up on a request on the other wire."""
         if not path.endswith("/responses") or self.left or _HUNG_UP not in str(error):
             return False
         self.left, self.wire = frozenset({"responses"}), "chat"
         return True
 
     def learn(self, payload: JSONObject, error: LLMStatusError) -> dict[str, str]:
-        """Take in what ``error`` refuses of ``payload``: fields, and how they are sent from now on.
-
-        Nothing where it is about something else.
-        """
+        """Take in which fields of ``payload`` are refused, if any, and how they are sent then."""
         if error.status not in {402, *_REFUSALS} or _OF_STATE.search(error.said):
             return {}
         said, param = error.said, error.named.get("param", "")
@@ -322,10 +316,7 @@ class Accepted:
         return {path: how for path, how in learned.items() if how}
 
     def leave_out(self, error: LLMStatusError, *, has_images: bool) -> dict[str, str]:
-        """Take in that ``error`` is about images, or what other models attached to their replies.
-
-        Nothing where it is about something else, or that is left out already.
-        """
+        """Take in, once, whether ``error`` is about images or what models attach to replies."""
         for what, (statuses, words, how) in _LEFT_OUT.items():
             is_there = has_images if what == "images" else what not in self.wants
             if is_there and error.status in statuses and words.search(error.said):

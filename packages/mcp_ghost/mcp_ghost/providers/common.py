@@ -415,10 +415,7 @@ def state_of(message: Message, provider: str) -> list[JSONObject]:
 
 
 def schema_in(response_format: object) -> JSONObject | None:
-    """The JSON schema that an answer is asked to follow, if the model can be held to it.
-
-    Where the request says that it is not strict, or it is recursive, Anthropic and Gemini cannot.
-    """
+    """The JSON schema of an answer that Anthropic and Gemini can enforce: strict, not recursive."""
     named = at(response_format, "json_schema")
     if at(response_format, "type") != "json_schema" or at(named, "strict") is False:
         return None

@@ -110,10 +110,7 @@ def is_response(body: Mapping[str, Any]) -> bool:
 
 
 def _merged(messages: Sequence[Message]) -> list[Message]:
-    """``messages`` with two of the user in a row as one: several chat templates want that.
-
-    Replies that say nothing are left out.
-    """
+    """Leave out replies that say nothing, and join two of the user's, as chat templates want."""
     merged: list[Message] = []
     for message in messages:
         said = common.text_of(message.get("content")).strip() or message.get("tool_calls")
