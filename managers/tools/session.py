@@ -115,12 +115,9 @@ class ToolSession:
         most_tools: int | None = None,
     ) -> None:
         """``most_tools`` is how many the model's provider takes; above that, they are searched."""
-        if manager is None:
-            self._tools = GameTools()
-        elif isinstance(manager, GameTools):
-            self._tools = manager
-        else:
-            self._tools = OfManager(manager, config.mcp_tool_call_timeout_seconds)
+        if manager is not None and not isinstance(manager, GameTools):
+            manager = OfManager(manager, config.mcp_tool_call_timeout_seconds)
+        self._tools = manager or GameTools()
         self._config = config
         self._logger = logger
         self._search = ToolSearch(SEARCH_ABOVE, most=most_tools)

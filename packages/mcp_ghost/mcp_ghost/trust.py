@@ -99,7 +99,6 @@ def _remembered() -> dict[str, list[str]]:
 
 
 def _is_allowed(place: Path, named: Mapping[str, str]) -> bool:
-    """What somebody at the terminal answers."""
     rows = [" ".join(it).rstrip() for it in named.items()]
     if sum(map(len, rows)) > _MOST_SHOWN:
         _say(f"{place} is not used: it names more than can be shown here. Give --trust to use it.")

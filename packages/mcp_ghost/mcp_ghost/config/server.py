@@ -1,7 +1,5 @@
 """One entry of a configuration: how a server is reached, and what of it is used."""
 
-from __future__ import annotations
-
 import difflib
 import logging
 import os
@@ -9,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -50,7 +48,7 @@ class OAuth(BaseModel):
     """Who may see ``client_secret``; by default whom the server names first."""
 
     @model_validator(mode="after")
-    def _check_secret(self) -> OAuth:
+    def _check_secret(self) -> Self:
         if self.client_secret and not self.client_id:
             raise ValueError("'client_secret' needs the 'client_id' that it belongs to")
         if self.grant_type == "client_credentials" and not self.client_secret:
@@ -113,7 +111,7 @@ class ServerConfig(BaseModel):
         raise ValueError("must be true, false, or a list of names of variables")
 
     @model_validator(mode="after")
-    def _check_target(self) -> ServerConfig:
+    def _check_target(self) -> Self:
         if self._fault:  # pydantic asks again when this becomes part of another model
             return self
         targets = [target for target in (self.command, self.url) if target is not None]
@@ -128,7 +126,7 @@ class ServerConfig(BaseModel):
     @classmethod
     def of_entry(
         cls, name: str, entry: object, where: str, workspace: Path | None = None
-    ) -> ServerConfig:
+    ) -> "ServerConfig":
         """The entry ``name`` of the configuration ``where``.
 
         What is wrong with it is said when it is used: see ``checked``.
@@ -174,7 +172,7 @@ class ServerConfig(BaseModel):
         """What is odd about this entry, though it can be used."""
         return self._warning
 
-    def checked(self) -> ServerConfig:
+    def checked(self) -> Self:
         """This configuration, for somebody who is about to use it.
 
         Raises:
@@ -188,7 +186,7 @@ class ServerConfig(BaseModel):
 
     def resolved(
         self, environ: Mapping[str, str] | None = None, *, server: str = "?"
-    ) -> ServerConfig:
+    ) -> "ServerConfig":
         """The configuration with all that it refers to in place: see ``variables.py``.
 
         Raises:

@@ -217,7 +217,6 @@ def unused(name: str, taken: Mapping[str, object]) -> str:
 
 
 def _unavailable(toolset: Toolset, call: Call, problem: str) -> Outcome:
-    """The outcome of a call of a tool that is not there for it."""
     known = [schema["function"]["name"] for schema in toolset.schemas]
     near = difflib.get_close_matches(call.name, known, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
