@@ -33,7 +33,7 @@ from mcp_ghost.network import (
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import parsed
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, IssuerPolicy, ask
-from mcp_ghost.servers.protocol.events import TooLongEventError, data_of, readable_events
+from mcp_ghost.servers.protocol.events import data_of, readable_events
 from mcp_ghost.servers.protocol.lenient import NOT_MADE
 from mcp_ghost.servers.protocol.reading import (
     UnreadableError,
@@ -187,16 +187,20 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self.issuers.note_peer(response)
         if request.method == "GET" and response.is_success and _RESUMES in request.headers:
             self.fault = None  # the answer that was cut off goes on
-        if self.one_stream:
-            return await self._of_one_stream(request, response)
-        if request.method == "POST":
+        is_aside = self.one_stream and request.method == "POST"
+        if is_aside:
+            self._endpoint = request.url
+        if self.one_stream or request.method == "POST":
             self.status = response.status_code
             if response.status_code >= 400:
                 return await self._refused(request, response)
             self._was_taken |= response.status_code == HTTPStatus.OK
-        if not response.is_success or request.method == "DELETE":
-            return await _without_body(response)
-        if response.headers.get("content-type", "").lower().startswith(_EVENTS):
+        if not response.is_success or request.method == "DELETE" or is_aside:
+            # The SDK would read the body to its end and throw it away.
+            await response.aclose()
+            return httpx2.Response(response.status_code, headers=_kept(response))
+        is_stream = response.headers.get("content-type", "").lower().startswith(_EVENTS)
+        if self.one_stream or is_stream:
             return await self._streamed(request, response)
         return await self._whole(request, response)
 
@@ -210,25 +214,6 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - from the network
         response.stream = _Events(response.stream, self, request)
         return response
-
-    async def _of_one_stream(
-        self, request: httpx2.Request, response: httpx2.Response
-    ) -> httpx2.Response:
-        """A message that is refused, or the end of the stream, ends the connection."""
-        self.status = response.status_code
-        if request.method == "POST":
-            self._endpoint = request.url
-        if response.status_code >= 400:
-            refused = await self._refused(request, response)
-            if self.sign_in is not None and response.status_code in (401, 403):
-                return refused
-            error = json.loads(refused.content)
-            self._end_unmade(request, error["error"]["message"])
-            # The SDK would report the failure of a message to nobody who waits for its answer.
-            return refused if request.method == "GET" else httpx2.Response(202)
-        if request.method == "GET" and response.is_success:
-            return await self._streamed(request, response)
-        return await _without_body(response)
 
     async def unless_it_ends(
         self, receive: Callable[[], Awaitable[SessionMessage | Exception]]
@@ -403,7 +388,11 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             words = f"it answered with status {status}: {words}"
         refusal = _error_response(status, INTERNAL_ERROR if code is None else code, words, data)
         refusal.headers[_CHALLENGE] = challenge
-        return refusal
+        if not self.one_stream or (self.sign_in and response.status_code in (401, 403)):
+            return refusal
+        self._end_unmade(request, words)  # with the only stream, the connection ends
+        # The SDK would report the failure of a message to nobody who waits for its answer.
+        return refusal if request.method == "GET" else httpx2.Response(202)
 
 
 def _not_made(status: int, message: str) -> httpx2.Response:
@@ -432,7 +421,7 @@ class _Events(httpx2.AsyncByteStream):
                 yield event
             if wire.one_stream:
                 wire.end("it closed the connection")
-        except TooLongEventError:
+        except UnreadableError:
             if wire.one_stream:
                 wire.end("it sent a message that is too long")
         except httpx2.TransportError as error:
@@ -442,12 +431,6 @@ class _Events(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self.stream.aclose()
-
-
-async def _without_body(response: httpx2.Response) -> httpx2.Response:
-    """``response`` without what the SDK would read to its end and throw away."""
-    await response.aclose()
-    return httpx2.Response(response.status_code, headers=_kept(response))
 
 
 def _kept(response: httpx2.Response) -> dict[str, str]:

@@ -29,10 +29,6 @@ _MOST_LINES = 10_000
 """Of one event: each costs more memory than it has bytes."""
 
 
-class TooLongEventError(Exception):
-    """Raised after an event without end whose caller is not known."""
-
-
 async def readable_events(
     chunks: AsyncIterable[bytes], most_bytes: int, *, is_answer: bool
 ) -> AsyncIterator[bytes]:
@@ -41,7 +37,7 @@ async def readable_events(
     ``is_answer``: the stream answers one request, and the SDK knows which.
 
     Raises:
-        TooLongEventError: One has more than ``most_bytes``, and nobody can be told.
+        UnreadableError: One has more than ``most_bytes``, and nobody can be told.
     """
     pending, head, skipped, is_first = bytearray(), b"", 0, True
     async for chunk in chunks:
@@ -62,7 +58,7 @@ async def readable_events(
             skipped += len(pending) - EDGE
             del pending[:-EDGE]
             if skipped > MOST_SKIPPED:
-                raise TooLongEventError
+                raise UnreadableError(too_long(most_bytes))
     with suppress(UnreadableError):  # else it was cut off, and may be asked for again
         data = data_of(bytes(pending)) or bytes(pending).strip()  # no event at all, but an answer
         if data and not head:
@@ -72,7 +68,7 @@ async def readable_events(
 def _too_long(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
     error = _in_place_of(data_of(event[:EDGE] + event[-EDGE:]), too_long(most_bytes), is_answer)
     if error is None:
-        raise TooLongEventError
+        raise UnreadableError(too_long(most_bytes))
     return error
 
 
