@@ -72,11 +72,10 @@ class Screen:
     def text(self, text: object, style: str = "", *, mark: str = "") -> None:
         """Show ``text`` below its heading, its lines broken at words, but in no address."""
         lead = mark.ljust(INDENT)
-        for number, line in enumerate(plain(text).split("\n")):
+        for line in plain(text).split("\n"):
             for part in self._broken(line, style, cuts="://" not in line):
-                first = number == 0 and lead.strip()
-                self._print(Text.assemble((lead if first else " " * INDENT, style), part))
-                lead = ""
+                self._print(Text.assemble((lead, style), part))
+                lead = " " * INDENT
 
     def rows(self, rows: Iterable[str]) -> list[str]:
         """Break ``rows`` at the width, wherever that is; what continues one begins with ``┆``."""

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from mcp_ghost.media import TOKENS_OF_IMAGE, has_images
@@ -211,15 +212,10 @@ class Compaction:
         """A summary without a model: a line for each thing, the oldest left out first."""
         added = _lines(exchanges[self._summarised : until], _LINE)
         lines = [*self._summary.splitlines(), *added]
-        left = 4 * self._room
-        kept: list[str] = []
-        for line in reversed(lines):
-            left -= len(line)
-            if left < 0:
-                kept.append(f"[{len(lines) - len(kept)} still earlier lines left out]")
-                break
-            kept.append(line)
-        return "\n".join(reversed(kept))
+        sizes = accumulate(len(line) for line in reversed(lines))
+        left_out = sum(size > 4 * self._room for size in sizes)
+        note = [f"[{left_out} still earlier lines left out]"] if left_out else []
+        return "\n".join([*note, *lines[left_out:]])
 
     def _tokens(self, shown: Sequence[Message], tools: Sequence[ToolSchema]) -> int:
         return self._meter.tokens(self._meter.estimate(shown, tools))
