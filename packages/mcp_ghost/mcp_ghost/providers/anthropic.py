@@ -120,7 +120,23 @@ def _blocks(message: Message, names: ToolNames, marked: bool) -> list[JSONObject
     """The blocks of a message; blank text is refused, so it is left out."""
     content = message.get("content")
     if message["role"] == "assistant":
-        return _assistant(message, names)
+        text = common.text_of(content).rstrip()
+        said: list[JSONObject] = [{"type": "text", "text": text}] if text else []
+        calls: dict[str, JSONObject] = {}
+        for call in message.get("tool_calls") or ():
+            function, call_id = call["function"], common.wire_id(call["id"])
+            given = common.object_of(function.get("arguments"))
+            arguments = names.encode_arguments(given, FOR_ANTHROPIC.names)
+            named = {"type": "tool_use", "id": call_id, "name": names.encode(function["name"])}
+            calls[call["id"]] = {**named, "input": arguments}
+        # In the order of the reply where it must come back as it was.
+        state = common.state_of(message, Anthropic.name)
+        placed = {block["id"] for block in state if block["type"] == "tool_use"}
+        texts = [block["text"] for block in state if block["type"] == "text"]
+        if placed != set(calls) or "".join(texts).rstrip() != text:  # somebody edited the message
+            kept = [block for block in state if block["type"] not in ("text", "tool_use")]
+            return [*kept, *said, *calls.values()]
+        return [calls[block["id"]] if block["type"] == "tool_use" else block for block in state]
     if message["role"] == "tool":
         called = common.wire_id(message["tool_call_id"])
         result: JSONObject = {"type": "tool_result", "tool_use_id": called}
@@ -146,27 +162,6 @@ def _block(part: JSONObject) -> JSONObject:
             source = {"type": "base64", "media_type": match[1], "data": match[2]}
         return {"type": "image", "source": source}
     return {key: value for key, value in part.items() if key != "cache_control"}
-
-
-def _assistant(message: Message, names: ToolNames) -> list[JSONObject]:
-    """Text, then calls; in the order of the reply where it must come back as it was."""
-    text = common.text_of(message.get("content")).rstrip()
-    said: list[JSONObject] = [{"type": "text", "text": text}] if text else []
-    calls: dict[str, JSONObject] = {}
-    for call in message.get("tool_calls") or ():
-        named = {"id": common.wire_id(call["id"]), "name": names.encode(call["function"]["name"])}
-        given = common.object_of(call["function"].get("arguments"))
-        arguments = names.encode_arguments(given, FOR_ANTHROPIC.names)
-        calls[call["id"]] = {"type": "tool_use", **named, "input": arguments}
-    state = common.state_of(message, Anthropic.name)
-    if not state:
-        return [*said, *calls.values()]
-    placed = {block["id"] for block in state if block["type"] == "tool_use"}
-    texts = [block["text"] for block in state if block["type"] == "text"]
-    if placed != set(calls) or "".join(texts).rstrip() != text:  # somebody edited the message
-        kept = [block for block in state if block["type"] not in ("text", "tool_use")]
-        return [*kept, *said, *calls.values()]
-    return [calls[block["id"]] if block["type"] == "tool_use" else block for block in state]
 
 
 def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:

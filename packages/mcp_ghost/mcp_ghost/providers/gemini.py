@@ -82,10 +82,10 @@ class Gemini(HostedProvider):
             payload["tools"] = [{"functionDeclarations": [_tool(tool, names) for tool in tools]}]
         if tools and tool_choice is not None:
             config: JSONObject = {"mode": "ANY"}
-            if isinstance(tool_choice, str):
-                config["mode"] = {"required": "ANY"}.get(tool_choice, tool_choice.upper())
-            else:
+            if isinstance(tool_choice, dict):
                 config["allowedFunctionNames"] = [names.encode(tool_choice["function"]["name"])]
+            elif tool_choice != "required":
+                config["mode"] = tool_choice.upper()
             payload["toolConfig"] = {"functionCallingConfig": config}
         payload |= {key: value for key, value in given.items() if key in _TOP_LEVEL}
         payload |= _generation_config(given, signed=signed)

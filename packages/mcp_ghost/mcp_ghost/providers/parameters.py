@@ -225,7 +225,7 @@ class _Reader:
             return {key: int(value)} if value == int(value) else {}
         if key in _NUMBERS and _is_number(value) and (key != "multipleOf" or value > 0):
             return {key: value}
-        if key in ("default", "const", "enum", "examples"):
+        if key in ("default", "const", "enum") or (key == "examples" and isinstance(value, list)):
             return _values(key, value)
         if key == "uniqueItems" and isinstance(value, bool):
             return {key: value}
@@ -450,8 +450,6 @@ def _objects_in(value: object) -> Iterator[Mapping[Any, Any]]:
 
 
 def _values(key: str, given: object) -> JSONObject:
-    if key == "examples" and not isinstance(given, list):
-        return {}
     try:
         if key == "enum":
             several = [] if isinstance(given, Mapping) else _list_of(given)
