@@ -18,21 +18,18 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a checkout
 
-from pydantic import TypeAdapter
-
 from evaluation.achievements.achievement import SUFFIX
 from game_interface import Facts, open_game
 from game_interface.errors import GameError, StoryFormatError
-from mcp_ghost.cli.arguments import Parser, add_flags, whole_number
+from mcp_ghost.cli.arguments import Parser, add_flags, seed_number, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
 from scripts.story.make_achievements import make as make_achievements
 from scripts.story.source import BuildError, TemplateError, compiled
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
-from stories.profile import PROFILE_SUFFIX, Profile
+from stories.profile import PROFILE_SUFFIX, read_profile
 
 _PROGRAM = "make_variant.py"
-_MAX_SEED = 2**31 - 1
 _FLAGS = """\
 --seed N             seed of the first variant (default: %(default)s)
 --count N            how many variants; each has the next seed (default: %(default)s)
@@ -73,11 +70,6 @@ def make(seed: int) -> Made:
     return Made(story, profile, walkthrough)
 
 
-def as_profile(content: bytes) -> Profile:
-    """A profile from what its file holds."""
-    return TypeAdapter(Profile).validate_json(content)
-
-
 def played(story: bytes, profile: bytes, commands: Sequence[str]) -> tuple[Facts, str]:
     """The facts and the words at the end of the game, or after the last of these commands."""
     with tempfile.TemporaryDirectory(prefix="zorkgpt-variant-") as folder:
@@ -98,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_flags(
         parser,
         _FLAGS,
-        seed={"type": whole_number(0, _MAX_SEED), "default": 1},
+        seed={"type": seed_number, "default": 1},
         count={"type": whole_number(), "default": 1},
         out={"type": Path, "required": True},
         walkthroughs={"type": Path},
@@ -119,13 +111,14 @@ def _make(options: argparse.Namespace) -> int:
         made = make(seed)
         name = f"fresh-{seed}"
         (options.out / f"{name}.z5").write_bytes(made.story)
-        (options.out / f"{name}{PROFILE_SUFFIX}").write_bytes(made.profile)
+        profile = options.out / f"{name}{PROFILE_SUFFIX}"
+        profile.write_bytes(made.profile)
         achievements = make_achievements(options.out / f"{name}.z5", made.walkthrough)
         (options.out / f"{name}{SUFFIX}").write_text(achievements, encoding="utf-8")
         if options.walkthroughs:
             solution = "\n".join(made.walkthrough) + "\n"
             (options.walkthroughs / f"{name}.txt").write_text(solution, encoding="utf-8")
-        print(f"{name}.z5: {as_profile(made.profile).title}", flush=True)
+        print(f"{name}.z5: {read_profile(profile).title}", flush=True)
     return DONE
 
 

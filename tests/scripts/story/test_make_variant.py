@@ -10,16 +10,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from game_interface import Facts, Game, open_game
 from scripts.story import make_achievements, make_variant
 from scripts.story.layout import COMPASS
-from scripts.story.make_variant import Made, UnwinnableError, as_profile, make, played
+from scripts.story.make_variant import Made, UnwinnableError, make, played
 from scripts.story.source import compiled, missing_tools
 from scripts.story.variant import Variant
 from scripts.story.walkthrough import derive
 from scripts.story.wording import Wording
 from stories.memory import StoryImage
+from stories.profile import Profile
 from tests.support.games import BUNDLED_COMMANDS, original_layout, started
 from tests.support.solver import Solver
 from workshop.story.build_story import PROFILE, STORY
@@ -43,6 +45,10 @@ AWAY = {"Thrupp", "Mistress", "weatherwright", "thunder"}
 @cache
 def made(seed: int) -> Made:
     return make(seed)
+
+
+def as_profile(content: bytes) -> Profile:
+    return TypeAdapter(Profile).validate_json(content)
 
 
 def same(text: str) -> str:
