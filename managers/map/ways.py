@@ -77,7 +77,8 @@ class Ways:
         self._now: dict[int, dict[str, Way]] = {}
         self._earlier: dict[int, dict[str, Way]] = {}
         self._known: dict[int, dict[str, Way]] = {}
-        self._directions = set(NAMES)
+        self.directions = set(NAMES)
+        """Those of this game."""
         self._last_command = ""
 
     def carry_over(self, passages: Iterable[Passage]) -> None:
@@ -96,10 +97,6 @@ class Ways:
                 blocked = not way.destinations  # the world was reset: what was shut may be open
                 way.refuse(passage.answer or "", times=passage.times)
                 way.is_blocked = blocked
-
-    def see(self, exits: Iterable[ExitSeen]) -> None:
-        """Learn the directions of this game."""
-        self._directions.update(way_out.direction for way_out in exits)
 
     def apply(self, record: TurnRecord, exits: Mapping[str, ExitSeen]) -> bool:
         """Learn from a turn begun in a room with these exits; returns whether that taught anything.
@@ -128,7 +125,7 @@ class Ways:
             way.lead(end)
             return True
         word = command.removeprefix("go ").removeprefix("walk ")
-        is_plain = DIRECTIONS.get(word, word) in self._directions  # every game knows such words
+        is_plain = DIRECTIONS.get(word, word) in self.directions  # every game knows such words
         if not is_plain and key not in self.of(start):
             return False
         self._way(start, key, record.turn).refuse(record.response, exits.get(key))
@@ -166,7 +163,7 @@ class Ways:
                 yield blocked
 
     def _direction(self, command: str) -> str | None:
-        return command if command in self._directions else direction_of(command)
+        return command if command in self.directions else direction_of(command)
 
     def _way(self, room_id: int, command: str, turn: int) -> Way:
         """Return the way of this episode, made when it is new."""

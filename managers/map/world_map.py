@@ -160,7 +160,7 @@ class WorldMap:
         self.first_turns.setdefault(seen.room.id, turn)
         exits = sorted(seen.exits, key=lambda way_out: in_order(way_out.direction))
         self.exits[seen.room.id] = {way_out.direction: way_out for way_out in exits}
-        self.ways.see(seen.exits)
+        self.ways.directions.update(way_out.direction for way_out in exits)
 
     def _distances_from(self, from_id: int) -> dict[int, int]:
         """Room id -> steps, for all rooms that can be reached."""
