@@ -160,8 +160,7 @@ class Figures:
             if right and (right[0].units or is_age or said.units & self._named_units):
                 return True
             return self._lie_between(said, text)
-        noun = said.counted[0] if said.counted else ""
-        noun = "" if noun in _TIMES else noun
+        noun = next(iter({*said.counted[:1]} - _TIMES), "")
         if noun in _OF_TALK and max(said.values) < 6:
             return not any(noun in it.counted for it in self._quantities) or bool(alike)
         if self._is_hour(said, text):

@@ -7,6 +7,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
@@ -97,13 +98,10 @@ def language_name(language: str) -> str:
     Raises:
         ValueError: There is no such language.
     """
-    try:
-        name = Locale.parse(language, sep="-").english_name
-    except (UnknownLocaleError, ValueError, TypeError):
-        name = None
-    if not name:
-        raise ValueError(f"{language!r} is not a language; write a code such as en, ja or pt-BR")
-    return name
+    with suppress(UnknownLocaleError, ValueError, TypeError):
+        if name := Locale.parse(language, sep="-").english_name:
+            return name
+    raise ValueError(f"{language!r} is not a language; write a code such as en, ja or pt-BR")
 
 
 def is_in(text: str, language: str) -> bool:

@@ -228,7 +228,7 @@ def _unknown_addressed(sentence: str, page: Words) -> Iterator[str]:
         name = found[0]
         # The run may begin with a word that belongs to something else.
         written = len(name.rstrip(_HIRAGANA))
-        last = written if written < len(name) else written - 1
+        last = min(written, len(name) - 1)
         parts = [re.escape(name[start:]) for start in range(max(1, last))]
         # What is short is a name by itself, and not the end of another one.
         for start in range(max(2, written - 2), len(parts)):

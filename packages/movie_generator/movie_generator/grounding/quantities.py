@@ -175,10 +175,9 @@ def quantities(text: str, language: str) -> Iterator[Quantity]:
 def together(found: list[Quantity], text: str) -> Iterator[Quantity]:
     """What two of them in a row mean as one: 2 hours and 50 minutes, or 2:50."""
     for one, other in pairwise(found):
-        if not (_HOUR in one.units and _MINUTE in other.units):
-            continue
+        is_time = _HOUR in one.units and _MINUTE in other.units
         between = text[one.place + len(one.written) : other.place]
-        if re.fullmatch(",? ?(?:and |und |et |y )?", between):
+        if is_time and re.fullmatch(",? ?(?:and |und |et |y )?", between):
             hours = {a + b / 60 for a in one.values for b in other.values}
             yield replace(one, values=frozenset(hours), digits=3)
     for clock in _CLOCK.finditer(text):

@@ -34,8 +34,6 @@ _DECLARED = re.compile(
     rb"<(?:meta\s[^>]{0,500}?charset|\?xml\s[^>]{0,500}?encoding)\s*=\s*[\"']?\s*([\w.:-]+)",
     re.IGNORECASE | re.ASCII,
 )
-_LONG_WORDS = re.compile(rb"[!-~]{200,}")
-"""Such as an image inside the page, on which a guess would take minutes."""
 
 
 def decoded(body: bytes, said: str | None, *, is_html: bool = True) -> str:
@@ -85,7 +83,8 @@ def _guess(body: bytes) -> str:
     """Return the encoding that the bytes look like."""
     from charset_normalizer import from_bytes
 
-    sample = _LONG_WORDS.sub(b"", body[:100_000])
+    # On long words, such as an image inside the page, a guess would take minutes.
+    sample = re.sub(rb"[!-~]{200,}", b"", body[:100_000])
     if len(sample.translate(None, bytes(range(128)))) < 4:  # too few bytes beyond ASCII
         return _WINDOWS
     for name in ("euc_jp", "cp932"):  # which others read as rare Chinese characters

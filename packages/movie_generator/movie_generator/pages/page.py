@@ -10,7 +10,6 @@ from urllib.parse import urljoin, urlsplit
 _MAX_IMAGES = 40
 # Bounded: a page of nothing but "![" would take hours otherwise.
 _MARKDOWN_IMAGE = re.compile(r"!\[([^\]\n]{0,1000})\]\(\s*<?([^\s)>]+)")
-_HEADING = re.compile(r"^[ ]{0,3}#{1,3}[ \t]+(.*\S)", re.MULTILINE)
 RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _RAISED = re.compile(f"[{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}]+")
 _EXPONENTS = str.maketrans(f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}", "0123456789-")
@@ -110,7 +109,7 @@ def line(text: object) -> str:
 
 def heading(text: str) -> str:
     """The first heading of a Markdown text."""
-    found = _HEADING.search(text)
+    found = re.search(r"^[ ]{0,3}#{1,3}[ \t]+(.*\S)", text, re.MULTILINE)
     title = found[1] if found else ""
     closed = title.rstrip("#")  # "# Title #" says no more than "# Title"; "# C#" does
     return line(closed if closed.endswith((" ", "\t")) else title)
@@ -120,10 +119,9 @@ def usable_images(found: Iterable[tuple[object, object]], base: str) -> tuple[Im
     """Each (URL, description) once, made absolute; anything no browser would load is left out."""
     images: dict[str, Image] = {}
     for source, alt in found:
-        url = absolute(source, base)
-        if url and url not in images and len(images) < _MAX_IMAGES:
-            images[url] = Image(url, line(alt))
-    return tuple(images.values())
+        if url := absolute(source, base):
+            images.setdefault(url, Image(url, line(alt)))
+    return tuple(images.values())[:_MAX_IMAGES]
 
 
 def markdown_images(text: str) -> Iterator[tuple[str, str]]:

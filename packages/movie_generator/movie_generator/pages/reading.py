@@ -158,10 +158,9 @@ class RecordingTools(Wrapper):
         """What a tool gives, which the agent is not told."""
         self._told(f"{name} {one_line(json.dumps(arguments, ensure_ascii=False), 160)}")
         outcome = await self.inner.call(Call(name, arguments, timeout=self._timeout))
-        if outcome.kind is Kind.TIMEOUT:
-            self._reasons[name] = f"it timed out after {self._timeout:g} s"
-        elif outcome.kind is not Kind.OK:
-            self._reasons[name] = outcome.reason
+        if outcome.kind is not Kind.OK:
+            late = f"it timed out after {self._timeout:g} s"
+            self._reasons[name] = late if outcome.kind is Kind.TIMEOUT else outcome.reason
         return outcome
 
     def explained(self, error: AgentError | PageError) -> AgentError | PageError:

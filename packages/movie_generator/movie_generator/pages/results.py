@@ -260,11 +260,9 @@ def mended(text: str) -> str:
 
 
 def is_garbled(text: str) -> bool:
-    """Whether many of the characters can only come from a wrong encoding.
-
-    Replacement characters and those of terminals show that at once. Beyond that, no language has
-    mostly letters between À and ÿ, and none puts ``Ã`` before signs. Two may be on any page.
-    """
+    """Whether many of the characters can only come from a wrong encoding."""
+    # Replacement characters and those of terminals show that at once. Beyond that, no language has
+    # mostly letters between À and ÿ, and none puts "Ã" before signs. Two may be on any page.
     sample = text[:200_000]
     letters = sum(it.isalpha() for it in sample)
     unread = sum(it == "\N{REPLACEMENT CHARACTER}" or "\x80" <= it <= "\x9f" for it in sample)

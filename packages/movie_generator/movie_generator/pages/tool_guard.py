@@ -32,11 +32,7 @@ Schema: TypeAlias = Mapping[str, Any]
 _MOST_HOSTS: Final = 100
 """That the arguments of one call may name; each is looked up."""
 _FORMATS: Final = frozenset({"uri", "url", "iri", "uri-reference", "iri-reference"})
-_WORD: Final = re.compile(r"UR[LI]s?|[A-Z]?[a-z]+|[A-Z]+")
-_AFTER_URL: Final = frozenset({"list", "array", "string", "value"})
-"""Words that may follow ``url`` in the name of an argument."""
 _HOST_NAMES: Final = frozenset({"host", "hostname", "ip", "domain", "endpoint", "href", "website"})
-_WHOLE_URL: Final = re.compile(r"\s*https?:\S+\s*", re.IGNORECASE)
 _UNSEEN: Final = re.compile(
     r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
@@ -110,7 +106,7 @@ class GuardedTools(Wrapper):
         schema: Schema = tool.schema["function"]["parameters"] if tool else {}
         hosts: set[str] = set()
         for name, text, is_url in texts("", call.arguments, [schema], schema):
-            if is_url or _WHOLE_URL.fullmatch(text):
+            if is_url or re.fullmatch(r"\s*https?:\S+\s*", text, re.IGNORECASE):
                 try:
                     await check_url(text.strip(), self._policy)
                     await self._robots.check(text.strip())
@@ -240,8 +236,8 @@ def _get(value: object, key: str) -> object:
 
 def _last_word(name: str) -> str:
     """What the name of an argument says it is; ``url`` for all that are URLs."""
-    words = [word.lower() for word in _WORD.findall(name)]
-    while words and words[-1] in _AFTER_URL:
+    words = [word.lower() for word in re.findall(r"UR[LI]s?|[A-Z]?[a-z]+|[A-Z]+", name)]
+    while words and words[-1] in {"list", "array", "string", "value"}:
         words.pop()
     last = words[-1] if words else ""
     return "url" if re.search(r"ur[li]s?$", last) and last != "curl" else last

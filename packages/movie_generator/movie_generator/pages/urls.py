@@ -18,8 +18,6 @@ from mcp_ghost.guard import AddressPolicy, Range, domains
 from mcp_ghost.text import one_line
 from movie_generator.errors import SettingsError
 
-_HOST_PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+")
-
 
 @dataclass(frozen=True)
 class UrlPolicy(AddressPolicy):
@@ -49,7 +47,7 @@ class UrlPolicy(AddressPolicy):
                 except (httpx2.InvalidURL, ValueError):
                     name = ""
             pattern = f"{star}{name.lower().rstrip('.')}"
-            if not _HOST_PATTERN.fullmatch(pattern):
+            if not re.fullmatch(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]+", pattern):
                 raise SettingsError(
                     f"MOVIE_ALLOWED_HOSTS: {text!r} is not a host. Write names such as "
                     "example.com, or *.example.com for all below it, with commas between them."
