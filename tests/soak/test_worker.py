@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from movie_generator.queue.job import Status
+from movie_generator.queue.jobs import Status
 from tests.support import FOREVER, postgres
 from tests.support.crew import Crew, pages, until
 

@@ -67,10 +67,8 @@ def _run(flags: Flags, interruption: Interruption) -> int:
             # Without --drain it can only end by being stopped.
             with nullcontext() if flags.drain else suppress(KeyboardInterrupt):
                 commands.work(flags, interruption.output_closed)
-        case "jobs" if flags.watch:
-            commands.watch_jobs(flags.status)
         case "jobs":
-            commands.list_jobs(as_json=flags.json, status=flags.status)
+            commands.show_jobs(flags)
         case "prune":
             commands.prune(flags.days)
         case "cancel" | "retry":

@@ -14,6 +14,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Protocol
@@ -144,18 +145,16 @@ class _AnsweredOnce(httpx2.AsyncBaseTransport):
         endpoint = Endpoint(str(request.url))
         self._network = self._network or network_transport(endpoint)
         response = await self._network.handle_async_request(request)
-        if not response.is_success:
-            raise httpx2.HTTPStatusError("no answer", request=request, response=response)
-        try:
-            content = await content_of(response, endpoint)
-        finally:
-            await response.aclose()
-        body = parsed(content)
-        if not isinstance(body, dict) or body.get("error"):  # which some send with status 200
+        if response.is_success:
+            async with aclosing(response):
+                content = await content_of(response, endpoint)
+            body = parsed(content)
+            if isinstance(body, dict) and not body.get("error"):
+                return content.decode("utf-8", errors="replace")
+            # Some send their errors with status 200.
             kind = {"content-type": response.headers.get("content-type", "")}
             response = httpx2.Response(200, content=content, headers=kind)
-            raise httpx2.HTTPStatusError("no answer", request=request, response=response)
-        return content.decode("utf-8", errors="replace")
+        raise httpx2.HTTPStatusError("no answer", request=request, response=response)
 
 
 class _CalledOnce(Wrapper):
@@ -169,14 +168,14 @@ class _CalledOnce(Wrapper):
         """The outcome of the call, whenever it was made."""
         subject: JSON = [call.name, jsonable(call.arguments)]
         kept = await self._checkpoints.step("tool", subject, partial(self._made, call))
+        reason = "The stored outcome of this call cannot be read."
         match kept:
             case {"timeout": _}:
                 return Outcome.without_result(Kind.TIMEOUT, "", was_sent=True)
-            case {"failure": str(reason)}:
-                return Outcome.without_result(Kind.FAILED, reason)
             case {"result": {**fields}}:
                 return Outcome.of(ToolCallResult(**fields))  # type: ignore[arg-type]  # as asdict gave it
-        reason = "The stored outcome of this call cannot be read."
+            case {"failure": str(known)}:
+                reason = known
         return Outcome.without_result(Kind.FAILED, reason)
 
     async def _made(self, call: Call) -> JSON:

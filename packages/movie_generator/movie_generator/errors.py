@@ -10,7 +10,7 @@ MovieGeneratorError
 ├── ScriptError             the model wrote no usable script
 ├── UnsavedError            a script could not be saved, and was printed
 ├── JobTimeoutError         a job took longer than it may (in queue/failures.py; a TimeoutError too)
-├── JobStateError           a job cannot change in that way (in queue/job.py)
+├── JobStateError           a job cannot change in that way (in queue/jobs.py)
 └── JobDatabaseError        the queue cannot be used (in queue/database.py; a RuntimeError too)
 """
 

@@ -141,11 +141,8 @@ async def generate_as_configured(
 ) -> VideoScript:
     """The script of pages as the environment says now: with MCP_CONFIG_PATH, an agent reads them.
 
-    ``config`` counts instead of what CONFIG_PATH names.
-
-    Raises:
-        Exception: Whatever keeps the script from being made, such as a configuration that is not
-            there, or a URL that leads into a private network.
+    ``config`` counts instead of what CONFIG_PATH names. Whatever keeps the script from being made
+    is raised as it is.
     """
     environment = environment or Environment.read()
     config = config or AppConfig.load(environment.config_path)
@@ -229,11 +226,10 @@ class _Generation:
         return await self._write(pages[0] if len(pages) == 1 else joined(pages))
 
     async def _read(self, url: str, limit: int) -> JSON:
-        read = (
-            self._fetch(url) if self._servers is None else self._read_by_agent(url, self._servers)
-        )
-        page: JSON = _PAGES.dump_python((await read).cut(limit), mode="json")
-        return page
+        servers = self._servers
+        page = await (self._read_by_agent(url, servers) if servers else self._fetch(url))
+        kept: JSON = _PAGES.dump_python(page.cut(limit), mode="json")
+        return kept
 
     async def _fetch(self, url: str) -> Page:
         self._progress.tell(0.05, "Reading the page")
@@ -270,7 +266,7 @@ class _Generation:
                 checkpoints=self._checkpoints,
             )
             try:
-                answer = await agent.run(prompts.reading_task(url))
+                answer = await agent.run(prompts.READING_TASK.format(url=url))
                 return await assemble(url, tools, answer, limits.page_characters)
             except (AgentError, PageError) as error:
                 if tools.was_garbled:  # the page is there, and its encoding is known here

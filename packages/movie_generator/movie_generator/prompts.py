@@ -33,11 +33,7 @@ or gives only an empty or a blocked page, try another tool, or search for the pa
 
 {_DATA}"""
 
-
-def reading_task(url: str) -> str:
-    """What the agent is to do."""
-    return f"Fetch this page: {url}"
-
+READING_TASK = "Fetch this page: {url}"
 
 _WRITER = """\
 You write scripts for explanatory videos. From the page that you are given, write one that people \

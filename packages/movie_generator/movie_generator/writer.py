@@ -136,20 +136,20 @@ def merged(script: VideoScript, again: VideoScript, faults: Iterable[check.Fault
     wrong: dict[tuple[int, int], set[int | None]] = {}
     for fault in faults:
         wrong.setdefault((fault.section, fault.narration), set()).add(fault.sentence)
-    old = [*script.narrations()]
+    old = [((number, place), it.text) for number, place, it in script.narrations()]
     new = [it for *_, it in again.narrations()]
-    faulty = {index for index, (number, place, _) in enumerate(old) if (number, place) in wrong}
-    partners = dict(_pairs([it.text for *_, it in old], [it.text for it in new], faulty))
-    left: dict[tuple[int, int], list[Narration]] = {}
-    for index, (number, place, narration) in enumerate(old):
-        where = number, place
-        if index not in faulty:
-            left[where] = [narration]
-        elif index in partners:
-            left[where] = _mended(narration, new[partners[index]], wrong[where])
-        else:  # left out; what only lacks its source stays
-            left[where] = [] if wrong[where] - {None} else [narration]
-    return script.replaced(lambda number, place, _: left[number, place])
+    faulty = {index for index, (where, _) in enumerate(old) if where in wrong}
+    pairs = _pairs([text for _, text in old], [it.text for it in new], faulty)
+    partners = {old[index][0]: new[its] for index, its in pairs}
+
+    def mended(number: int, place: int, narration: Narration) -> list[Narration]:
+        faults = wrong.get((number, place))
+        if faults and (partner := partners.get((number, place))):
+            return _mended(narration, partner, faults)
+        # What only lacks its source stays.
+        return [narration] if faults in (None, {None}) else []
+
+    return script.replaced(mended)
 
 
 def _pairs(old: list[str], new: list[str], wrong: set[int]) -> Iterator[tuple[int, int]]:
@@ -176,9 +176,8 @@ def _mended(old: Narration, new: Narration, wrong: set[int | None]) -> list[Narr
         return [old.model_copy(update={**said, "source": new.source})]
     partners = dict(_pairs(texts, its_texts, {it for it in wrong if it is not None}))
     kept = [it for it in range(len(texts)) if it not in wrong or it in partners]
-    taken = {it: partners[it] for it in kept if it in wrong}
     text, reading = (
-        "".join(_spaced(theirs[taken[it]]) if it in taken else _spaced(ours[it]) for it in kept)
+        "".join(_spaced(theirs[partners[it]] if it in wrong else ours[it]) for it in kept)
         for ours, theirs in ((texts, its_texts), (readings, its_readings))
     )
     joined = old.model_copy(

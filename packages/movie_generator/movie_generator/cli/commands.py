@@ -16,8 +16,7 @@ from movie_generator.cli.scripts import check_writable, save_or_print
 from movie_generator.environment import Environment
 from movie_generator.errors import SettingsError
 from movie_generator.models import VideoScript
-from movie_generator.queue.job import JobStateError, Status
-from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.jobs import JobQueue, JobStateError, Status
 
 
 def the_queue(*, waits: bool = False) -> closing[JobQueue]:
@@ -35,7 +34,19 @@ def the_queue(*, waits: bool = False) -> closing[JobQueue]:
 
 def enqueue(urls: list[str], *, again: bool = False) -> None:
     """Print the id of the job of each of ``urls``, one a line; those that have none get one."""
-    asyncio.run(_check_all(urls))
+    from mcp_ghost.errors import UrlUnresolvedError
+    from mcp_ghost.guard import check_url
+    from movie_generator.pages.urls import UrlPolicy
+
+    environment = Environment.read()
+    policy = UrlPolicy.of(environment.allowed_hosts, allow_private=environment.allow_private_urls)
+    with asyncio.Runner() as runner:
+        for url in dict.fromkeys(urls):
+            try:
+                runner.run(check_url(url, policy))
+            except UrlUnresolvedError as error:
+                # The workers may run on a machine that can resolve the name; they check again.
+                print(f"warning: {error}", file=sys.stderr)
     with the_queue() as queue:
         for job_id, is_new in queue.enqueue(urls, again=again):
             print(job_id)
@@ -44,21 +55,6 @@ def enqueue(urls: list[str], *, again: bool = False) -> None:
                 ended = status in (Status.FAILED, Status.CANCELLED)
                 way = f"retry {job_id} does it again" if ended else "--again makes a new one"
                 print(f"job {job_id} ({status}) already has this URL; {way}", file=sys.stderr)
-
-
-async def _check_all(urls: Iterable[str]) -> None:
-    from mcp_ghost.errors import UrlUnresolvedError
-    from mcp_ghost.guard import check_url
-    from movie_generator.pages.urls import UrlPolicy
-
-    environment = Environment.read()
-    policy = UrlPolicy.of(environment.allowed_hosts, allow_private=environment.allow_private_urls)
-    for url in dict.fromkeys(urls):
-        try:
-            await check_url(url, policy)
-        except UrlUnresolvedError as error:
-            # The workers may run on a machine that can resolve the name; they check again.
-            print(f"warning: {error}", file=sys.stderr)
 
 
 def work(flags: Flags, on_closed: Callable[[], None]) -> None:
@@ -126,22 +122,17 @@ class _OnScreen(logging.Handler):
         self._screen.text(self.format(record), style)
 
 
-def list_jobs(*, as_json: bool, status: str | None) -> None:
-    """Print the jobs, the oldest first."""
+def show_jobs(flags: Flags) -> None:
+    """Print the jobs, the oldest first, or show them as they go on, until all are finished."""
+    status = Status(flags.status) if flags.status else None
     with the_queue() as queue:
-        jobs = queue.jobs(Status(status) if status else None, with_results=as_json)
-    if as_json:
-        print(as_json_text(jobs))
-    else:
-        print_table(jobs, f"There are no {status + ' ' if status else ''}jobs.")
-
-
-def watch_jobs(status: str | None) -> None:
-    """Show the jobs as they go on, until all are finished."""
-    chosen = Status(status) if status else None
-    with the_queue() as queue:
-        look = partial(queue.jobs, chosen, with_results=False)
-        watch(look, lambda: queue.outlook()[0] == 0)
+        look = partial(queue.jobs, status, with_results=flags.json)
+        if flags.watch:
+            watch(look, lambda: queue.outlook()[0] == 0)
+        elif flags.json:
+            print(as_json_text(look()))
+        else:
+            print_table(look(), f"There are no {f'{status} ' if status else ''}jobs.")
 
 
 def move(ids: Iterable[int], command: str) -> int:
@@ -160,11 +151,7 @@ def move(ids: Iterable[int], command: str) -> int:
 
 
 def prune(days: int | None) -> None:
-    """Delete the jobs that were finished so many days ago.
-
-    Raises:
-        SettingsError: Nobody says how many.
-    """
+    """Delete the jobs that were finished so many days ago."""
     kept = Environment.read().keep_days if days is None else days
     if kept is None:
         raise SettingsError("Say how old the jobs must be: --days N, or set MOVIE_KEEP_DAYS.")

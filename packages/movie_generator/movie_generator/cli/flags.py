@@ -11,9 +11,7 @@ from movie_generator import __version__
 
 PROGRAM = "movie-generator"
 
-_DESCRIPTION = """\
-Write video scripts from web pages: one right away, or many through a queue.
-"""
+_DESCRIPTION = "Write video scripts from web pages: one right away, or many through a queue."
 _EPILOG = """\
 environment (also read from .env):
   OPENROUTER_API_KEY, OPENROUTER_BASE_URL
@@ -66,9 +64,9 @@ _WORKER = """\
 --concurrency N        how many jobs to run at once (default 1)
 --job-timeout SECONDS  how long a job may take before it fails (default 3600)
 """
-_OUTPUT = """\
--o --output FILE       save it as YAML, or as JSON if FILE ends in .json (default: print YAML)
-"""
+_OUTPUT = (
+    "-o --output FILE  save it as YAML, or as JSON if FILE ends in .json (default: print YAML)"
+)
 _JOBS = """\
 --json   print everything, results included, as JSON
 --watch  follow their progress until all are finished

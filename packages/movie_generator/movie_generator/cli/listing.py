@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mcp_ghost.text import duration, one_line
-from movie_generator.queue.job import UNFINISHED, Job, Status
+from movie_generator.queue.jobs import UNFINISHED, Job, Status
 
 _NO_LIMIT = 10_000
 _REFRESH_SECONDS = 1.0

@@ -1,4 +1,7 @@
-"""The commands on files: init, script, show, export; and where a script goes."""
+"""The commands on files: init, script, show, export; and where a script goes.
+
+A file or setting that cannot be used ends each of them with an error that says so.
+"""
 
 import asyncio
 import logging
@@ -29,11 +32,7 @@ _ABOUT_A_SCRIPT = 256 * 1024
 
 
 def write_examples() -> None:
-    """Write both files into the working directory, or neither where one is there already.
-
-    Raises:
-        SettingsError: There is one already, or none can be written.
-    """
+    """Write both files into the working directory, or neither where one is there already."""
     if there := [name for name in _EXAMPLES if Path(name).exists()]:
         raise SettingsError(f"{there[0]} already exists; nothing was written.")
     for name in _EXAMPLES:
@@ -49,10 +48,6 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
     """Write the script of the pages to the named file, or to standard output as YAML.
 
     Flags beat the environment; if no MCP servers are named, the page is read without an agent.
-
-    Raises:
-        SettingsError: A setting cannot be used, or the file could not be written.
-        UnsavedError: The file could be written before, but not now; the script was printed.
     """
     from movie_generator.generate import generate_as_configured
 
@@ -127,12 +122,7 @@ def _read(name: str) -> bytes:
 
 
 def export_script(file: str, form: str, output: str | None) -> None:
-    """Print the script in ``file`` in another form, or write it to the file ``output``.
-
-    Raises:
-        SettingsError: A file cannot be read or written.
-        ScriptError: ``file`` holds no script.
-    """
+    """Print the script in ``file`` in another form, or write it to the file ``output``."""
     from movie_generator.show.export import exported
 
     text = exported(_loaded(file), form)
@@ -158,12 +148,7 @@ def _loaded(file: str) -> VideoScript:
 
 
 def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> None:
-    """Show the script in ``file``, or write it to the file ``html`` with its page beside it.
-
-    Raises:
-        SettingsError: A file cannot be read or written.
-        ScriptError: ``file`` holds no script.
-    """
+    """Show the script in ``file``, or write it to the file ``html`` with its page beside it."""
     from movie_generator.show.document import document
     from movie_generator.show.lines import show
 

@@ -16,7 +16,9 @@ longer the job's: whatever it writes then changes nothing.
 import os
 import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,9 +26,9 @@ import sqlalchemy as sa
 from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import one_line, plain
 from movie_generator.environment import MAX_ATTEMPTS
+from movie_generator.errors import MovieGeneratorError
 from movie_generator.pages.urls import url_key
 from movie_generator.queue.database import JOBS, STEPS, JobDatabase
-from movie_generator.queue.job import FINISHED, UNFINISHED, Claim, Job, JobStateError, Status
 
 RESULT_FORMAT = "VideoScript/1"
 """What a result is: the JSON of a ``VideoScript``, and the version of its shape."""
@@ -35,8 +37,23 @@ _LONGEST_MESSAGE = 200
 _LONGEST_NAME = 120
 _MOST_DAYS = 100_000
 """The calendar has a beginning."""
+
+
+class Status(StrEnum):
+    """The state of a job."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+UNFINISHED = (Status.PENDING, Status.PROCESSING)
+FINISHED = (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
 _NOBODYS: dict[str, Any] = {"worker": None, "claim": None, "lease_until": None}
-_ENDED: dict[str, Any] = {"claim": None, "lease_until": None}  # who did it is still of interest
+_ENDED: dict[str, Any] = {"claim": None, "lease_until": None, "finished_at": timedelta()}
+"""Who did it is still of interest."""
 _FRESH: dict[str, Any] = {
     **_NOBODYS,
     "status": Status.PENDING,
@@ -47,6 +64,49 @@ _FRESH: dict[str, Any] = {
     "started_at": None,
     "finished_at": None,
 }
+
+
+class JobStateError(MovieGeneratorError):
+    """Raised when a job does not exist, or its state does not allow what is asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One URL on its way to a script, as it was when it was read; times are in UTC."""
+
+    id: int
+    url: str
+    status: Status
+    progress: float
+    """From 0 to 1."""
+    progress_message: str | None
+    error_message: str | None
+    """Why it failed; of a job that waits for its next attempt, why the latest one did."""
+    result: str | None
+    result_format: str | None
+    attempts: int
+    next_attempt_at: datetime | None
+    """Until when it waits after an attempt that failed."""
+    worker: str | None
+    lease_until: datetime | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, row: sa.Row[Any]) -> "Job":
+        """The job in a row of the table."""
+        values = row._asdict()
+        values["status"] = Status(values["status"])
+        return cls(**{field.name: values[field.name] for field in fields(cls)})
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to work on a job until the lease is over or the job is somebody else's."""
+
+    job: Job
+    token: str
 
 
 class JobQueue:
@@ -91,12 +151,12 @@ class JobQueue:
             for url in urls:
                 key = url_key(url)
                 latest = sa.select(sa.func.max(JOBS.c.id)).where(JOBS.c.url_key == key)
-                known = None if again else connection.execute(latest).scalar_one()
-                if known is None:
+                job_id = None if again else connection.execute(latest).scalar_one()
+                if is_new := job_id is None:
                     values = {"url": url, "url_key": key, "created_at": now}
                     added = sa.insert(JOBS).values(status=Status.PENDING, **values)
-                    new: int = connection.execute(added.returning(JOBS.c.id)).scalar_one()
-                jobs.append((new, True) if known is None else (known, False))
+                    job_id = connection.execute(added.returning(JOBS.c.id)).scalar_one()
+                jobs.append((job_id, is_new))
             self.database.tell(connection)
             return jobs
 
@@ -225,7 +285,7 @@ class JobQueue:
         """Store the result, the JSON of a ``VideoScript``; False when the job was lost."""
         done = {"progress": 1.0, "result": result, "result_format": RESULT_FORMAT}
         values = {**_ENDED, **done, "status": Status.COMPLETED}
-        return self._release(claim, values, "finished_at")
+        return self._release(claim, values)
 
     def fail(self, claim: Claim, message: str, *, forget: bool = True) -> bool:
         """Store why there is no result; False when the job was lost.
@@ -233,31 +293,23 @@ class JobQueue:
         ``forget`` its finished steps, or a retried job goes on from them.
         """
         values = {**_ENDED, "status": Status.FAILED, "error_message": _bounded(message)}
-        return self._release(claim, values, "finished_at", forget=forget)
+        return self._release(claim, values, forget=forget)
 
     def put_off(self, claim: Claim, message: str, pause: float, *, forget: bool = True) -> bool:
         """Let the job wait for its next attempt; False when it was lost."""
-        values = {**_FRESH, "error_message": _bounded(message)}
-        return self._release(claim, values, "next_attempt_at", pause, forget=forget)
+        waits = {"error_message": _bounded(message), "next_attempt_at": timedelta(seconds=pause)}
+        return self._release(claim, _FRESH | waits, forget=forget)
 
     def give_back(self, claim: Claim) -> bool:
         """Let another worker do the job; this was not an attempt. False when the job was lost."""
         return self._release(claim, _FRESH | {"attempts": JOBS.c.attempts - 1}, forget=False)
 
-    def _release(
-        self,
-        claim: Claim,
-        values: dict[str, Any],
-        time: str | None = None,
-        pause: float = 0.0,
-        *,
-        forget: bool = True,
-    ) -> bool:
-        """End a claim that is still one; ``time`` is the column for when its ``pause`` is over."""
+    def _release(self, claim: Claim, values: dict[str, Any], *, forget: bool = True) -> bool:
+        """End a claim that is still one; a timedelta among ``values`` counts from now."""
         with self.database.transaction() as connection:
-            if time is not None:
-                values[time] = self.database.now(connection) + timedelta(seconds=pause)
-            released = _write(connection, claim, values)
+            now = self.database.now(connection)
+            times = {key: now + it for key, it in values.items() if isinstance(it, timedelta)}
+            released = _write(connection, claim, values | times)
             if released and forget:
                 connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == claim.job.id))
             self.database.tell(connection)

@@ -18,8 +18,7 @@ from movie_generator.checkpoints import Store, finished
 from movie_generator.models import VideoScript
 from movie_generator.queue.database import JobDatabaseError
 from movie_generator.queue.failures import Failure, JobTimeoutError
-from movie_generator.queue.job import Claim
-from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.jobs import Claim, JobQueue
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[float, str], None]

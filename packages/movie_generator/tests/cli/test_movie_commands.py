@@ -19,10 +19,10 @@ from sqlalchemy import Engine, event
 from mcp_ghost.config import load_servers
 from movie_generator import __version__
 from movie_generator.cli import commands
+from movie_generator.cli.flags import parse_flags
 from movie_generator.errors import SettingsError
 from movie_generator.models import VideoScript
-from movie_generator.queue.job import Claim
-from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.jobs import Claim, JobQueue
 from movie_generator.settings import AppConfig
 from tests.support import PATIENCE, ROOT
 from tests.support.processes.movie_worker import script
@@ -182,13 +182,13 @@ def test_the_table_shows_what_is_most_interesting(
     queue.fail(claimed(queue), "The page [bold]is\x1b[31m gone.")
     queue.keep(claimed(queue), 0.25, "reading the page")
     queue.enqueue([PAGE + "/long" * 40])
-    commands.list_jobs(as_json=False, status=None)
+    commands.show_jobs(parse_flags(["jobs"]))
     head, failed, processing, pending = capsys.readouterr().out.splitlines()
     assert head.split() == ["id", "status", "done", "url", "what"]
     assert failed.split(maxsplit=4)[1:] == ["failed", "0%", PAGE, "The page [bold]is gone. "]
     assert processing.split()[1:] == ["processing", "25%", PAGE, "reading", "the", "page"]
     assert PAGE + "/long" * 40 in pending
-    commands.list_jobs(as_json=False, status="cancelled")
+    commands.show_jobs(parse_flags(["jobs", "--status", "cancelled"]))
     assert capsys.readouterr().out == "There are no cancelled jobs.\n"
 
 
@@ -272,7 +272,7 @@ def test_watching_shows_each_change_until_all_jobs_are_finished(
         lambda: queue.cancel(1),
     ]
     monkeypatch.setattr(time, "sleep", lambda _: looks.pop(0)())
-    commands.watch_jobs(None)
+    commands.show_jobs(parse_flags(["jobs", "--watch"]))
     assert capsys.readouterr().out.splitlines() == [
         f"job 1 processing {PAGE}",
         f"job 1 processing {PAGE} reading",
@@ -300,11 +300,11 @@ def test_results_are_read_only_where_they_are_shown(
     note = lambda *given: asked.append(given[2])  # noqa: E731
     event.listen(Engine, "before_cursor_execute", note)
     try:
-        commands.list_jobs(as_json=False, status=None)
-        commands.watch_jobs(None)
+        commands.show_jobs(parse_flags(["jobs"]))
+        commands.show_jobs(parse_flags(["jobs", "--watch"]))
         assert "completed" in capsys.readouterr().out
         assert not re.search(r"\.result\b", " ".join(asked))
-        commands.list_jobs(as_json=True, status=None)
+        commands.show_jobs(parse_flags(["jobs", "--json"]))
         assert re.search(r"\.result\b", " ".join(asked))
     finally:
         event.remove(Engine, "before_cursor_execute", note)
@@ -315,7 +315,7 @@ def test_on_a_terminal_the_watched_jobs_are_one_table(
 ) -> None:
     queue.complete(claimed(queue), script("done").model_dump_json())
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    commands.watch_jobs(None)
+    commands.show_jobs(parse_flags(["jobs", "--watch"]))
     shown = capsys.readouterr().out
     assert "1 completed" in shown
     assert PAGE in shown
@@ -333,7 +333,7 @@ def test_a_result_is_shown_and_saved(
         assert VideoScript.load(tmp_path / name) == expected
     with pytest.raises(SettingsError, match="it is a folder"):
         commands.show_result(1, ".")
-    commands.list_jobs(as_json=True, status="completed")
+    commands.show_jobs(parse_flags(["jobs", "--json", "--status", "completed"]))
     (job,) = json.loads(capsys.readouterr().out)
     assert job["result"] == expected.model_dump()
 

@@ -21,8 +21,7 @@ from movie_generator.generate import generate_as_configured
 from movie_generator.models import VideoScript
 from movie_generator.queue import failures
 from movie_generator.queue.failures import Failure
-from movie_generator.queue.job import Job
-from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.jobs import Job, JobQueue
 from movie_generator.queue.work import Generate, Progress
 from movie_generator.queue.worker import Worker
 from tests.support.movie import script_reply, site

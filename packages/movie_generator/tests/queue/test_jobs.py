@@ -15,8 +15,7 @@ import pytest
 from movie_generator.environment import MAX_ATTEMPTS
 from movie_generator.queue import database
 from movie_generator.queue.database import JobDatabaseError
-from movie_generator.queue.job import Claim, Job, JobStateError, Status
-from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.jobs import Claim, Job, JobQueue, JobStateError, Status
 from tests.support import PATIENCE
 from tests.support.postgres import new_database
 

@@ -23,8 +23,7 @@ from sqlalchemy import func, select
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from movie_generator.models import VideoScript
 from movie_generator.queue.database import JOBS, STEPS
-from movie_generator.queue.job import Status
-from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.jobs import JobQueue, Status
 from tests.support import FOREVER
 from tests.support.crew import PROCESSES, until
 from tests.support.movie import SERVERS, script_reply, site

@@ -15,8 +15,7 @@ from sqlalchemy import create_engine, text
 from movie_generator.checkpoints import Store
 from movie_generator.models import VideoScript
 from movie_generator.queue import work as work_module
-from movie_generator.queue.job import Job, Status
-from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.jobs import Job, JobQueue, Status
 from movie_generator.queue.work import Generate, Progress
 from movie_generator.queue.worker import Worker
 from tests.support import PATIENCE

@@ -15,8 +15,7 @@ import pytest
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, tool_reply
 from movie_generator.generate import generate_as_configured
 from movie_generator.models import VideoScript
-from movie_generator.queue.job import Job
-from movie_generator.queue.jobs import JobQueue
+from movie_generator.queue.jobs import Job, JobQueue
 from movie_generator.queue.worker import Worker
 from tests.support import ROOT, warm
 from tests.support.movie import SCRIPT, SERVERS, Site, script_reply, site

@@ -14,7 +14,7 @@ import pytest
 
 from movie_generator.environment import MAX_ATTEMPTS
 from movie_generator.models import VideoScript
-from movie_generator.queue.job import Job, Status
+from movie_generator.queue.jobs import Job, Status
 from tests.support import PATIENCE
 from tests.support.crew import SITE, Crew, pages, until
 from tests.support.postgres import new_database
