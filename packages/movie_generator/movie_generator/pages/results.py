@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,100 +42,22 @@ _LONGEST_NOTICE = 700
 """Characters; what is longer is a page, whatever words it begins with."""
 _LONGEST_LEAD = 100
 """Of words such as "Here is the page:" beside the page."""
-_STATUS = r"\b[45]\d\d\b"
+_SAYS = {
+    name: re.compile("".join(parts))
+    for name, parts in tomllib.loads(
+        files("movie_generator.pages").joinpath("notices.toml").read_text("utf-8")
+    ).items()
+}
+"""What sites and tools say in place of a page."""
 _STATUS_ALONE = re.compile(r"([45]\d\d)(?: [A-Z].{0,40})?")
-_NOTICE = re.compile(
-    r"(?:\W*(?:result|\w{1,8}!)\s)?"
-    rf"(?:\W*(?:http|status|error)(?: ?/? ?(?:\d\.\d|code|status|error))*\W{{0,3}}"
-    rf"(?:{_STATUS}|10\d\d: access denied\b)"
-    rf"|\W*(?:erreur )?{_STATUS}\W{{0,4}}(?:$|(?:client |server |http )?error\b|(?:page )?not found"
-    r"|(?:this|the|cette|diese) (?:page|seite)\b|forbidden|access denied"
-    r"|unauthori[sz]ed|bad (?:request|gateway)|internal server|service|gateway|too many|gone\b)"
-    r"|\W*(?:[\w.]*error(?: \w+ing\b[^.:\n]{0,40})?|[\w.]*exception|traceback[^:\n]*)\W*:"
-    r"|\W*(?:page\.goto: )?net::ERR"
-    r"|\W*E(?:CONN|NOTFOUND|TIMEDOUT)"
-    r"|(?:\W*\w{1,8}!)?[^.!?\n]{0,40}\b(?:page|site|url|seite|article)(?: you[^.!?\n]{0,40})?"
-    r"(?: was| is| could| can| wurde| konnte)? ?(?:not|n?\Wt|nicht)(?: be)?"
-    r" (?:found|gefunden)\s*(?:$|[.!:\n])"
-    r"|\W*(?:this |the )?(?:page|site|url) (?:you[^.!?\n]{0,40})?(?:does|do)"
-    r"(?: not|n\Wt) exist\b"
-    r"|\W*(?:access (?:denied|to this page has been denied)|forbidden\s*(?:$|[\n.:!(])"
-    r"|unauthori[sz]ed\W"
-    r"|rate limit exceeded|you (?:have been|are being) (?:blocked|rate limited)"
-    r"|you have run out of credits|too many requests|service unavailable|bad gateway"
-    r"|insufficient credits|invalid api[ -]?key|unknown tool\b|not authenticated"
-    r"|(?:you have )?exceeded your\b|[^.!?\n]{0,30}\breturned no [^.!?\n]{0,12}content"
-    r"|[^.!?\n]{0,20}\bjob (?:was )?started\b|the sites robots\.txt\b"
-    r"|gateway time-?out|(?:the )?(?:site's )?robots\.txt\b|no content (?:found|available)"
-    r"|(?:sign|log) in to (?:continue|your account))"
-    r"|[^.!?\n]{0,40}\b(?:page introuvable|page non trouvée|página no (?:encontrada|existe)"
-    r"|página não encontrada|pagina non trovata|pagina niet gevonden|страница не найдена)\b"
-    r"|(?=[^.!?\n]{0,60}\b(?:page|pagina|página|seite|stron[aęy]|sidan|siden|sivua|страниц\w+)\b)"
-    r"[^.!?\n]{0,60}\b(?:n\We(?:xiste|st) (?:pas|plus)|no existe|não existe|non esiste|bestaat niet"
-    r"|existiert nicht|nie istnieje|nie znaleziono|kunde inte hittas|hittades inte|ikke fun[nd]et"
-    r"|ei löydy|не существует)\b"
-    r"|.{0,40}(?:ページ[がは]?(?:見つかりません|存在しません)|お探しのページ|页面(?:不存在|未找到)"
-    r"|頁面不存在|페이지를 찾을 수 없))"
-    r"|.{0,100}(?:\bHTTPS?ConnectionPool\(|\bmax retries exceeded\b|\bcould not resolve host\b"
-    r"|\bno such host\b|\bCERTIFICATE_VERIFY_FAILED\b|\bnet::ERR_)",
-    re.IGNORECASE,
-)
 _TITLED = re.compile(
     r"\W{0,4}(?:(?:http|status|error|code)\s){1,3}(\d{3}: (?:\S+ ){2}.*)\n", re.IGNORECASE
 )
-_ADVICE = re.compile(
-    r"\b(?:home ?page|go back|return to|try again|contact|search|(?:your|the) request|this server"
-    r"|you (?:are|were)|sorry|been (?:re)?moved|permission|unavailable)\b",
-    re.IGNORECASE,
-)
-"""What errors tell their readers, unlike articles about them."""
-_SWITCHED_ON = (
-    r"(?:aktivier\w+|einschalten|activez|activer|activar?|ativ(?:e|ar)|attivar?e?|abilit\w+"
-    r"|habilit\w+|включ\w+|włącz\w*|schakel\w*|zapněte|aktivera?)"
-)
-_SHELL = re.compile(
-    r"\W*(?:just a moment\b|attention required|checking (?:if|your browser)"
-    r"|(?:please )?verify(?:ing)?\b.{0,30}\b(?:human|robot)\b|are you a (?:human|robot)\b"
-    r"|please wait\b.{0,60}|loading\W*$|(?:読み込み中|加载中|加載中|로딩 중)\W*$|we use cookies\b"
-    r"|(?:please )?(?:(?:solve|complete) the captcha|(?:enable|turn on) (?:javascript|cookies))\b)"
-    r"|.{0,200}?(?:\b(?:enable|turn on|activate) (?:javascript|js)\b"
-    r"|\b(?:checking if the site connection is secure|verify (?:that )?you are (?:a )?human"
-    r"|press (?:&|and) hold)\b"
-    rf"|\b{_SWITCHED_ON}\b.{{0,25}}\bjavascript|\bjavascript\b.{{0,30}}\b{_SWITCHED_ON}\b"
-    r"|javascript ?を?\s?(?:有効|启用|啟用|사용)|(?:启用|啟用|开启) ?javascript"
-    r"|\bjavascript (?:is|(?:must|has to|needs to) be) (?:\w+ )?(?:disabled|enabled|required|off)\b"
-    r"|\b(?:requires|needs) javascript\s*(?:$|[.!\n]|(?:to be |is )?(?:enabled|turned)"
-    r"|to (?:function|work|run)))",
-    re.IGNORECASE | re.DOTALL,
-)
-"""What a browser shows until it has run a page's scripts."""
 _FENCED = re.compile(r"\s*```\w*\n(.*?)\n```\s*", re.DOTALL)
 _DATA = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=]{200,}\s*")
-_FAILED = re.compile(
-    r"\W*(?:(?:the |this )?[\w-]+ )?(?:failed|unable|could ?n[o']t|cannot|can't|was not able|"
-    r"timed? ?out|timeout|blocked|refused|no content|nothing)\b",
-    re.IGNORECASE,
-)
-_OF_NETWORK = re.compile(
-    rf"{_STATUS}|https?:|\b(?:fetch\w*|load\w*|retriev\w*|access\w*|navigat\w*|scrap\w*|crawl\w*|"
-    r"connect\w*|request\w*|extract\w*|open\w* (?:the |this )?page|url|website|network|\d ?ms|"
-    r"proxy|dns|captcha|cloudflare)\b|net::ERR|ECONN|ENOTFOUND",
-    re.IGNORECASE,
-)
-_OF_IMAGE = re.compile(
-    r"\W*(?:(?:here is|took|saved) )?(?:a |the )?(?:full[- ]page )?(?:screenshot|image|picture)\b"
-    r".{0,80}",
-    re.IGNORECASE,
-)
-"""What leads to an image beside it."""
 _JINA_WARNING = re.compile(
     r"^Warning: ((?:Target URL returned error|This page maybe requiring CAPTCHA)[^\n]*)",
     re.MULTILINE,
-)
-_SAVED = re.compile(
-    r"\b(?:saved|written|wrote|stored|exported|downloaded|dumped|output|too large|exceeds?|"
-    r"available|snapshot|full (?:text|content|result))\b",
-    re.IGNORECASE,
 )
 _PATH = re.compile(
     r"(?:(?:file:/{1,3}|(?<![\w/:.])(?:~|\.{1,2})?/)(?:[\w.@~-]+/)*|\b[A-Z]:\\+(?:[^\s\\]+\\+)*"
@@ -205,7 +129,7 @@ def fault(value: object, text: str, address: str = "") -> str:
             return f"the tool failed: {reason or said or 'it does not say why'}"
     if warning := _JINA_WARNING.search(text[:2000]):
         return f"the tool failed: {warning[1]}"
-    if media_in(value) and (not text.strip() or _OF_IMAGE.fullmatch(text)):
+    if media_in(value) and (not text.strip() or _SAYS["image"].fullmatch(text)):
         return "it is an image or a sound, without any text"
     if not text.strip():
         return ""
@@ -215,12 +139,12 @@ def fault(value: object, text: str, address: str = "") -> str:
         return "it is a file's data, without any text"
     if len(text) > _LONGEST_NOTICE:
         return ""
-    failed_by_network = _FAILED.match(text) and _OF_NETWORK.search(text)
-    notice = failed_by_network or (_NOTICE.match(text) and not _is_titled(text))
+    failed_by_network = _SAYS["failed"].match(text) and _SAYS["network"].search(text)
+    notice = failed_by_network or (_SAYS["notice"].match(text) and not _is_titled(text))
     if notice or is_shell(text) or text.strip().lower() in _NOTHING:
         return f"it is only a notice: {said}"
     beside = len(_PATH.sub("", text))
-    is_hint = beside < len(text) and beside < 400 and _SAVED.search(text)
+    is_hint = beside < len(text) and beside < 400 and _SAYS["saved"].search(text)
     if is_hint or _IS_PATH.fullmatch(text.strip()):
         return f"it is the path of a file instead of its text: {said}"
     return ""
@@ -236,14 +160,14 @@ def _reason(found: Mapping[str, Any]) -> str:
 def _is_titled(text: str) -> bool:
     """Whether a text that begins as an error goes on as an article does."""
     title = _TITLED.match(text)
-    if title is None or _NOTICE.match(title[1]) or _ADVICE.search(text):
+    if title is None or _SAYS["notice"].match(title[1]) or _SAYS["advice"].search(text):
         return False
     return len(re.findall(r"\w[.!?](?:\s|$)", text[title.end() :])) >= 3
 
 
 def is_shell(text: str) -> bool:
     """Whether a text is what a page shows to programs without JavaScript."""
-    return len(text) <= 300 and _SHELL.match(text) is not None
+    return len(text) <= 300 and _SAYS["shell"].match(text) is not None
 
 
 def mended(text: str) -> str:
