@@ -88,8 +88,6 @@ _OF_LETTERS = {
     "Telu": frozenset({"TELUGU"}),
 }
 """Scripts by their codes (ISO 15924): as Unicode names their letters."""
-_FEWEST_LETTERS, _FEWEST_WORDS = 20, 8
-"""Of fewer, nobody can tell the language."""
 
 
 def language_name(language: str) -> str:
@@ -108,7 +106,7 @@ def is_in(text: str, language: str) -> bool:
     """Whether ``text`` may be in ``language``; of a few words, and of many languages, it may."""
     kinds = Counter(_script(it) for it in text if it.isalpha())
     letters = kinds.total()
-    if letters < _FEWEST_LETTERS:
+    if letters < 20:  # of so few, nobody can tell
         return True
     code = language.partition("-")[0].lower()
     tags = language.replace("-", "_")
@@ -122,7 +120,7 @@ def is_in(text: str, language: str) -> bool:
     if code in ("ja", "zh"):
         return (kana * 20 > letters) == (code == "ja")
     words = [word.casefold() for word in _WORD.findall(text)]
-    if "LATIN" not in expected or len(words) < _FEWEST_WORDS:
+    if "LATIN" not in expected or len(words) < 8:
         return True
     counts = {it: sum(word in small for word in words) for it, small in _WORDS.items()}
     # Languages that are not counted share small words with their neighbours.

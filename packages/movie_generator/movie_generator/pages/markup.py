@@ -88,8 +88,6 @@ _CREDIT = re.compile(
     re.IGNORECASE,
 )
 """Who made a picture."""
-_LONGEST_LABEL, _SHORTEST_TEASER = 30, 25
-"""Characters of "Read also:", and of the headline that it leads to."""
 _ASKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 
@@ -334,8 +332,8 @@ def _teaser_of(link: HtmlElement) -> HtmlElement | None:
         return None
     title, whole = link.text_content().strip(), paragraph.text_content().strip()
     label = whole.removesuffix(title).rstrip()
-    is_teaser = label.endswith(":") and len(label) <= _LONGEST_LABEL
-    return paragraph if is_teaser and len(title) >= _SHORTEST_TEASER else None
+    is_teaser = label.endswith(":") and len(label) <= 30 and len(title) >= 25  # Read also: ...
+    return paragraph if is_teaser else None
 
 
 def _settle_raised(tag: HtmlElement) -> None:

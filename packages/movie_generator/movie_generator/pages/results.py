@@ -68,15 +68,7 @@ _MISREAD = re.compile(
     "[ÃÂâ][\x80-\xbf\u0152-\u0178\u2018-\u2022\u20ac\u2122]"
     "|ï¿½|锟斤拷|\\b[\u0430-\u044f][\u0410-\u042f]{2,}"
 )
-_ENCODINGS = {
-    "latin-1": 2,
-    "cp1252": 2,
-    "cp1251": 4,
-    "cp932": 6,
-    "gb18030": 6,
-    "cp949": 6,
-    "cp850": 4,
-}
+_CODECS = {"latin-1": 2, "cp1252": 2, "cp1251": 4, "cp932": 6, "gb18030": 6, "cp949": 6, "cp850": 4}
 """As which programs take UTF-8 if nobody tells them better; and how many characters show it."""
 
 
@@ -176,7 +168,7 @@ def mended(text: str) -> str:
         with suppress(UnicodeError):
             return text.encode("latin-1").decode("iso2022_jp")
     beyond = len(text) - len(text.encode("ascii", "ignore"))
-    for encoding, fewest in _ENCODINGS.items():
+    for encoding, fewest in _CODECS.items():
         with suppress(UnicodeError):
             if beyond >= fewest:
                 return text.encode(encoding).decode("utf-8")

@@ -136,10 +136,8 @@ def named_hosts(text: str, *, is_host: bool = False) -> set[str]:
     seen = _UNSEEN.sub("", text)
     for reading in {seen, html.unescape(unquote(seen))}:
         if match := _ELSEWHERE.search(reading):
-            shown = one_line(reading[match.start() :], 60)
-            raise UrlRefusedError(
-                f"'{shown}' is not a public web address, and no tool is given it."
-            )
+            shown = f"'{one_line(reading[match.start() :], 60)}'"
+            raise UrlRefusedError(f"{shown} is not a public web address, and no tool is given it.")
         for url in _WEB_URL.finditer(reading):
             for authority in {url["near"], re.sub(_GAP, "", url["far"])}:
                 found |= {*_hosts_in(authority)}
