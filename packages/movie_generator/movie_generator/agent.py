@@ -180,8 +180,6 @@ class _OfSource(Toolset):
         return {it["function"]["name"]: Tool(it["function"]["name"], it) for it in schemas}
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
-
         async def result() -> ToolCallResult:
             given = await self._source.call_tool(call.name, call.arguments)
             return given if isinstance(given, ToolCallResult) else ToolCallResult(given)
@@ -197,7 +195,6 @@ class _Limited(Wrapper):
         self._limit = limit
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         outcome = await self.inner.call(call)
         text = format_tool_response(outcome.result.content)
         if len(text) <= self._limit:

@@ -165,7 +165,6 @@ class _CalledOnce(Wrapper):
         self._checkpoints = checkpoints
 
     async def call(self, call: Call) -> Outcome:
-        """The outcome of the call, whenever it was made."""
         subject: JSON = [call.name, jsonable(call.arguments)]
         kept = await self._checkpoints.step("tool", subject, partial(self._made, call))
         reason = "The stored outcome of this call cannot be read."

@@ -50,7 +50,7 @@ class MCPClient(Wrapper):
             result_limit=result_limit,
             authorize=on_terminal(),
         )
-        super().__init__(Bare(Revived(self._toolbox)))
+        super().__init__(Bare(_Revived(self._toolbox)))
 
     async def __aenter__(self) -> Self:
         """Start the servers; those that fail are logged and left out.
@@ -123,14 +123,13 @@ class MCPClient(Wrapper):
             )
 
 
-class Revived(Wrapper):
+class _Revived(Wrapper):
     """Starts a server that dies in a call again, for later ones.
 
     A call that certainly was not made is made again at once.
     """
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`."""
         outcome = await self.inner.call(call)
         if outcome.kind is not Kind.DIED:
             return outcome

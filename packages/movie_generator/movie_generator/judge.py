@@ -66,7 +66,8 @@ async def judged(
             and it.get("verdict") in _VERDICTS
         }
         if missing := [it for it in range(1, len(asked) + 1) if it not in verdicts]:
-            messages += prompts.sent_back(response, prompts.judge_again(missing))
+            listed = ", ".join(map(str, missing[:50]))
+            messages += prompts.sent_back(response, prompts.JUDGE_AGAIN.format(listed))
             continue
         return await asyncio.to_thread(_faults, asked, verdicts, evidence)
     raise ScriptError(

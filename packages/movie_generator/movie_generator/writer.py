@@ -50,7 +50,7 @@ async def write_script(
     response, script, problems = await _written(client, messages, page, config)
     if script is None:
         told(f"The script is being corrected: {problems[0]}")
-        messages += prompts.sent_back(response, prompts.repair(problems))
+        messages += prompts.sent_back(response, prompts.REPAIR.format("\n- ".join(problems)))
         response, script, problems = await _written(client, messages, page, config)
     if script is None:
         raise ScriptError(
@@ -60,8 +60,8 @@ async def write_script(
     faults = await _faults(script, evidence, config)
     if faults:
         told(f"The script is being corrected: {faults[0]}")
-        listed = [*map(str, faults[:_MAX_UNSUPPORTED])]
-        messages += prompts.sent_back(response, prompts.ground(listed))
+        listed = "\n- ".join(map(str, faults[:_MAX_UNSUPPORTED]))
+        messages += prompts.sent_back(response, prompts.GROUND.format(listed))
         _, again, _ = await _written(client, messages, page, config, in_part=True)
         if again is not None:
             script = merged(script, again, faults)

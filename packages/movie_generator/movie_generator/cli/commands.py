@@ -117,7 +117,6 @@ class _OnScreen(logging.Handler):
         self._screen = screen
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show one line."""
         style = "yellow" if record.levelno >= logging.WARNING else ""
         self._screen.text(self.format(record), style)
 

@@ -178,7 +178,6 @@ class _Once(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        """Store the value."""
         if getattr(namespace, self.dest) is not None:
             parser.error(f"{option_string} takes one page; name further saved ones without it")
         setattr(namespace, self.dest, values)

@@ -78,33 +78,18 @@ def judging_task(page: Page, sentences: list[str]) -> str:
     return f"{_as_data(['page:', *facts, page.text, 'sentences:', *numbered])}\nNow judge them."
 
 
-def judge_again(missing: list[int]) -> str:
-    """Which verdicts are missing."""
-    listed = ", ".join(map(str, missing[:50]))
-    return (
-        f"There is no verdict that can be read for these sentences: {listed}. "
-        "Answer again as one JSON object with a verdict for every sentence."
-    )
-
-
-def repair(problems: list[str]) -> str:
-    """What to correct."""
-    listed = "\n".join(f"- {problem}" for problem in problems)
-    return (
-        f"This script cannot be used:\n{listed}\n"
-        "Write the whole script again as one JSON object, with these points put right."
-    )
-
-
-def ground(problems: list[str]) -> str:
-    """What the page does not support."""
-    listed = "\n".join(f"- {problem}" for problem in problems)
-    return (
-        f"The script was compared with the page:\n{listed}\n"
-        "Write the whole script again as one JSON object. Correct these points from the page, or "
-        "leave out what it does not say; change nothing else. What is still unsupported after that "
-        "is cut out."
-    )
+JUDGE_AGAIN = """\
+There is no verdict that can be read for these sentences: {}. \
+Answer again as one JSON object with a verdict for every sentence."""
+REPAIR = """\
+This script cannot be used:
+- {}
+Write the whole script again as one JSON object, with these points put right."""
+GROUND = """\
+The script was compared with the page:
+- {}
+Write the whole script again as one JSON object. Correct these points from the page, or leave out \
+what it does not say; change nothing else. What is still unsupported after that is cut out."""
 
 
 def sent_back(response: LLMResponse, why: str) -> list[Message]:

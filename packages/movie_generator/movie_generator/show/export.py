@@ -36,15 +36,14 @@ def exported(script: VideoScript, form: str) -> str:
     if form == "scenes":
         scenes = {"title": script.title, "scenes": [*_scenes(script)]}
         return json.dumps(scenes, ensure_ascii=False, indent=2) + "\n"
-    blocks = ["WEBVTT"] if form == "vtt" else []
+    blocks, mark = (["WEBVTT"], ".") if form == "vtt" else ([], ",")
     for number, (start, end, persona, text) in enumerate(_cues(script), start=1):
+        time = f"{_clock(start, mark)} --> {_clock(end, mark)}"
         if form == "vtt":
             who = f"<v {escape(persona)}>" if persona else ""
-            time = f"{_clock(start, '.')} --> {_clock(end, '.')}"
             blocks.append(f"{time}\n{who}{escape(text, quote=False)}")
         else:
             who = f"{persona}: " if persona else ""
-            time = f"{_clock(start, ',')} --> {_clock(end, ',')}"
             blocks.append(f"{number}\n{time}\n{who}{text}")
     return "\n\n".join([*blocks, ""])
 
