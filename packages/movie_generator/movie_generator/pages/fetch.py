@@ -39,6 +39,8 @@ _IS_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html)[\s>]", re.I
 _FRAME = re.compile(rb"<i?frame\s[^>]{0,500}?src\s*=\s*[\"']?([^\"'\s>]{1,500})", re.IGNORECASE)
 _CODINGS = {"br", "compress", "dcb", "dcz", "x-compress", "x-gzip", "zstd"}
 """Compression that some servers use without having been asked for it."""
+_OF_DAMAGE = (RuntimeError, ValueError, LookupError, TypeError, AttributeError)
+"""How else a damaged PDF breaks its parser."""
 MAX_REDIRECTS = 10
 MOST_SHEETS = 1_000
 
@@ -190,16 +192,7 @@ def page_from_pdf(pdf: bytes, url: str, limit: int) -> Page:
                 break
         left_out = len(reader.pages) - len(texts)
         language = line(reader.root_object.get("/Lang", ""))
-    # A damaged PDF breaks a parser in many ways, and some need what is not there.
-    except (
-        PyPdfError,
-        DependencyError,
-        RuntimeError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-    ) as error:
+    except (PyPdfError, DependencyError, *_OF_DAMAGE) as error:
         said = f"{address(url)} is a PDF that cannot be read: {one_line(error)}"
         raise PageError(said) from error
     text = tidy("\n\n".join(texts))
