@@ -161,11 +161,7 @@ def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> N
 
 
 def check_writable(name: str, flag: str) -> None:
-    """It is better to notice that a file cannot be written before the script is paid for.
-
-    Raises:
-        SettingsError: It cannot, or there is no room for it.
-    """
+    """Write as much as a script to where ``name`` will be, before the script is paid for."""
     path = Path(name)
     try:
         folder = path.parent
@@ -184,11 +180,7 @@ def check_writable(name: str, flag: str) -> None:
 
 
 def save_or_print(script: VideoScript, name: str | None) -> None:
-    """Save ``script`` in the file ``name``; print it if none is named, or if that fails.
-
-    Raises:
-        UnsavedError: It could not be saved and was printed.
-    """
+    """Save ``script`` in the file ``name``; print it if none is named, or before an error."""
     if not name:
         _print(script.to_yaml())
         return
