@@ -1,7 +1,5 @@
 """Questions on the terminal: a server's, as a form, and whether a call may be made."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -9,15 +7,13 @@ import shutil
 import sys
 import termios
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from mcp_ghost.cli.picture import LINE_END, lines, picture, word
+from mcp_ghost.cli.screen import Screen
 from mcp_ghost.redact import names_a_secret
 from mcp_ghost.text import counted
 from mcp_ghost.toolset import Allowed
-
-if TYPE_CHECKING:
-    from mcp_ghost.cli.screen import Screen
 
 Field: TypeAlias = Mapping[str, Any]
 _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")

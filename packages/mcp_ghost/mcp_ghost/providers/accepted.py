@@ -3,19 +3,15 @@
 No table of models stays right for long, so the refusal itself is read.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_ghost.errors import LLMConnectionError, LLMStatusError
+from mcp_ghost.providers.common import Wire
 from mcp_ghost.providers.refusal import fields_of, is_elsewhere, names, other_name, other_value
 from mcp_ghost.results import JSONObject
-
-if TYPE_CHECKING:
-    from mcp_ghost.providers.common import Wire
 
 _REFUSALS = frozenset({400, 404, 422})
 _IMAGE_REFUSALS = frozenset({400, 404, 413, 415, 422, 500})

@@ -4,8 +4,6 @@ Pure functions. The format is shared by OpenAI, OpenRouter, llama.cpp, vLLM, Oll
 others, which differ in what they refuse; a ``Dialect`` says how.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

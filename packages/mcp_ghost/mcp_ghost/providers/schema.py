@@ -1,14 +1,9 @@
 """JSON schemas of answers in the forms that providers take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcp_ghost.results import JSONObject
-
+from mcp_ghost.results import JSONObject
 
 # What strict mode knows everywhere. The rest (default, title, format, pattern, bounds such as
 # minLength or maximum) is refused by one provider or another, and checked when the answer is read.

@@ -1,7 +1,5 @@
 """One reply of the model at a time: within deadline and budget, and within what it can read."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """One run: open the servers, let the model and its tools work, close, report."""
 
-from __future__ import annotations
-
 import logging
 import time
 import traceback

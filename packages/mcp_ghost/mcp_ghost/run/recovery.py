@@ -1,7 +1,5 @@
 """What is done about a call before the model hears of it, and what it then hears."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,22 +1,17 @@
 """Why a server did not start or is gone, in words that say what to do; secrets are still there."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.servers import reaper
 from mcp_ghost.servers.process import ServerProcess
-
-if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
 
 NODE_VERSION = 22
 """The oldest Node.js that current npm servers support."""

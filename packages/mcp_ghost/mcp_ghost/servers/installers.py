@@ -1,16 +1,12 @@
 """Starts that install: npx and its like download a server before it can answer."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
+from mcp_ghost.config import ServerConfig
 
 INSTALL_TIMEOUT = 120.0
 _QUIET = 3.0

@@ -1,7 +1,5 @@
 """What happens in a run, reported to the caller's ``on_event`` while it happens."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import logging

@@ -3,8 +3,6 @@
 Imports the SDK.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -12,7 +10,6 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import httpx2
 from mcp.client.sse import sse_client
@@ -20,18 +17,16 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, JSONRPCError, jsonrpc_message_adapter
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.network import basic_authorization, is_web_address
 from mcp_ghost.redact import MASK, Redactor
 from mcp_ghost.servers.links.http_transport import LOST, HttpTransport
+from mcp_ghost.servers.oauth.browser import Send
 from mcp_ghost.servers.protocol.reading import malformed
 from mcp_ghost.servers.protocol.revision import HANDSHAKE, OLDER, Revision
+from mcp_ghost.servers.protocol.wire import Streams
 from mcp_ghost.servers.sdk import import_with_sdk
-
-if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
-    from mcp_ghost.servers.oauth.browser import Send
-    from mcp_ghost.servers.protocol.wire import Streams
 
 _CONNECT_SECONDS = 5.0
 

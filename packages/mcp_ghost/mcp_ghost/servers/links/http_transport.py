@@ -5,8 +5,6 @@ here. What goes wrong becomes an answer in JSON-RPC, because an exception would 
 in a heap.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -22,6 +20,7 @@ import httpx2
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, METHOD_NOT_FOUND, ErrorData, JSONRPCError
 
+from mcp_ghost.config import ServerConfig
 from mcp_ghost.network import (
     basic_authorization,
     content_of,
@@ -46,7 +45,6 @@ from mcp_ghost.servers.protocol.reading import (
 )
 
 if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
     from mcp_ghost.servers.oauth.sign_in import SignIn
 
 _GOODBYE_SECONDS = 2.0

@@ -1,21 +1,18 @@
 """The way to a server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from mcp_ghost.config import ServerConfig
+from mcp_ghost.redact import Redactor
 from mcp_ghost.servers.links.stdio import StdioLink
+from mcp_ghost.servers.oauth.browser import Send
 from mcp_ghost.servers.sdk import import_with_sdk
 
 if TYPE_CHECKING:
-    from mcp_ghost.config import ServerConfig
-    from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.links.http import HttpLink
-    from mcp_ghost.servers.oauth.browser import Send
-
 
 Link: TypeAlias = "StdioLink | InProcessLink | HttpLink"
 """The way to a server; each kind has the same names."""

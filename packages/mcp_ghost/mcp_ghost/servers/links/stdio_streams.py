@@ -3,17 +3,15 @@
 What is not a JSON-RPC message on the server's stdout is skipped: many servers print a banner.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
 from mcp.shared.message import SessionMessage
 
+from mcp_ghost.servers.process import ServerProcess
 from mcp_ghost.servers.protocol.reading import (
     EDGE,
     MOST_SKIPPED,
@@ -22,9 +20,6 @@ from mcp_ghost.servers.protocol.reading import (
     taken,
     too_long,
 )
-
-if TYPE_CHECKING:
-    from mcp_ghost.servers.process import ServerProcess
 
 _logger = logging.getLogger(__name__)
 _LENGTH = re.compile(rb"content-length: *([1-9]\d{0,8})\s*", re.IGNORECASE)

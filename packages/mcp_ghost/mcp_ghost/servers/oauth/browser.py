@@ -1,7 +1,5 @@
 """The user's browser, and the address on this machine that it is sent back to."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

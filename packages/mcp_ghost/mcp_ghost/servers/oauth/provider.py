@@ -1,11 +1,8 @@
 """The SDK's provider for the ``auth`` of a server's entry. Imports the SDK."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -14,11 +11,9 @@ from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
 
+from mcp_ghost.config import OAuth
 from mcp_ghost.servers.oauth.browser import Send, address_to_return_to
 from mcp_ghost.servers.oauth.store import Store, secret_method
-
-if TYPE_CHECKING:
-    from mcp_ghost.config import OAuth
 
 _CLIENT_NAME = "mcp_ghost"
 _NONE = "none"

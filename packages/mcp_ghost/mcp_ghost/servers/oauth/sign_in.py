@@ -1,21 +1,16 @@
 """Signing in, as it concerns one request after the other."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthRegistrationError
 
 from mcp_ghost.errors import MCPError
 from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, FAULT, Failure
-
-if TYPE_CHECKING:
-    from mcp_ghost.servers.oauth.store import Store
+from mcp_ghost.servers.oauth.store import Store
 
 _CHALLENGE = "www-authenticate"
 _LONG_AGO = 1.0

@@ -1,13 +1,12 @@
 """Tokens and registrations, one file for each server, readable for its owner only."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcp.client.auth import TokenStorage
+from mcp.client.auth.oauth2 import OAuthContext
 from mcp.shared.auth import (
     OAuthClientInformationFull,
     OAuthMetadata,
@@ -17,9 +16,6 @@ from mcp.shared.auth import (
 from pydantic import BaseModel, ValidationError
 
 from mcp_ghost.files import PRIVATE, data_folder, read_regular, write_whole
-
-if TYPE_CHECKING:
-    from mcp.client.auth.oauth2 import OAuthContext
 
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 

@@ -12,13 +12,12 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mcp_ghost.redact import Redactor
 from mcp_ghost.results import ToolCallResult, each_text, parsed, result_from_mcp
 from mcp_ghost.text import seen
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, Tool
-
-    from mcp_ghost.redact import Redactor
 
 SMALL_VALUES, SMALL_CHARACTERS = 200, 20_000
 """What is read within a millisecond, which is less than what handing it to a thread may take."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mcp_ghost.config import ServerConfig
+
 if TYPE_CHECKING:
     from mcp.types import DiscoverResult
-
-    from mcp_ghost.config import ServerConfig
 
 
 @dataclass(frozen=True)
