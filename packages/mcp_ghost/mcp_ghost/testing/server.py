@@ -9,6 +9,7 @@ import threading
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -138,22 +139,11 @@ def _completed(body: JSONObject, request: ModelRequest, prefix: str) -> JSONObje
     prompt = len(json.dumps(request.messages)) // 4
     usage = {"prompt_tokens": prompt, "completion_tokens": 8, "total_tokens": prompt + 8}
     head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": 0, "model": request.chat["model"]}
-    choices = [
-        {**choice, "message": _named(choice["message"], prefix)} for choice in body["choices"]
-    ]
+    choices = deepcopy(body["choices"])
+    for choice in choices if prefix else ():
+        for call in choice["message"].get("tool_calls") or ():
+            call["function"]["name"] = prefix + call["function"]["name"]
     return {**head, "usage": usage, **body, "choices": choices}
-
-
-def _named(message: JSONObject, prefix: str) -> JSONObject:
-    """``message`` with the names of its calls as the client wants them."""
-    calls = message.get("tool_calls")
-    if not calls or not prefix:
-        return message
-    named = [
-        {**call, "function": {**call["function"], "name": prefix + call["function"]["name"]}}
-        for call in calls
-    ]
-    return {**message, "tool_calls": named}
 
 
 class _HTTPServer(ThreadingHTTPServer):
