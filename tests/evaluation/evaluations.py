@@ -15,6 +15,7 @@ import pytest
 
 from mcp_ghost.testing import ModelRequest, Reply, error_reply
 from scripts import evaluate
+from session.record.event_log import EVENTS_FILE
 from tests.support import FOREVER, ROOT
 from tests.support.episodes import read_events
 from tests.support.program import MARK, Program
@@ -92,8 +93,9 @@ class Evaluation:
 
     def episodes(self) -> dict[str, list[dict[str, Any]]]:
         """Folder below the evaluation's -> events."""
-        logs = self.out.glob("*/seed-*/episodes/*")
-        return {str(log.relative_to(self.out)): list(read_events(log)) for log in sorted(logs)}
+        logs = sorted(self.out.glob(f"*/seed-*/episodes/*/{EVENTS_FILE}"))
+        folders = [log.parent for log in logs]  # one that was just made has no log yet
+        return {str(it.relative_to(self.out)): list(read_events(it)) for it in folders}
 
     def turns(self) -> dict[str, list[Any]]:
         """Folder -> the numbers of the turns played."""

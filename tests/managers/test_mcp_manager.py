@@ -234,7 +234,7 @@ def test_a_missing_package_is_named_with_what_to_do(
 
 
 @pytest.mark.parametrize("version", ["1.22.0", "2.0", "2.2.9", "3.0", "3.0.0rc1"])
-def test_an_mcp_package_that_is_too_old_or_too_new_is_named_with_what_to_do(
+def test_an_mcp_package_that_is_too_old_or_too_new_is_named(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.metadata, "version", {"mcp": version}.__getitem__)
