@@ -14,7 +14,7 @@ import pytest
 
 from mcp_ghost.errors import MCPServerDiedError
 from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
-from mcp_ghost.messages import tool_message
+from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
 from mcp_ghost.results import ToolCallResult
 from mcp_ghost.run.calls import CallPolicy, Calls
 from mcp_ghost.run.ledger import Ledger
@@ -24,7 +24,7 @@ from tests.support.fakes import answer, batch, calls, schema
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcp_ghost.messages import LLMResponse, Message
+    from mcp_ghost.messages import Message
     from mcp_ghost.toolset import Call, Outcome
 
 
@@ -76,6 +76,34 @@ async def test_the_result_is_the_last_reply_with_why_and_when_it_was_the_last(
     assert observer.heard == [("iteration", each) for _, each in model.asked]
     assert [each["role"] for each in messages[:4]] == ["user", "assistant", "tool", "tool"]
     assert model.answered == [each for _, each in model.asked if replies[each - 1].tool_calls]
+
+
+async def test_a_call_in_words_is_sent_back_once_and_ends_the_loop_the_second_time() -> None:
+    spoken = answer('{"name": "s.a", "arguments": {}}')
+    model = Conversation(batch(1), spoken, spoken)
+    messages: list[Message] = [{"role": "user", "content": "?"}]
+    result = await run_loop(
+        messages,
+        ask=model.ask,
+        answer_calls=model.answer_calls,
+        max_iterations=5,
+        tools=lambda: ["s.a"],
+    )
+    assert (result.response, result.end, result.iterations) == (spoken, LoopEnd.SPOKEN_CALL, 3)
+    roles = [it["role"] for it in messages]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+    assert messages[-1]["content"].startswith("You wrote a tool call as text")
+
+
+async def test_a_reply_that_paused_goes_back_as_it_is_and_the_model_goes_on() -> None:
+    paused = LLMResponse("So far.", "m", finish_reason="pause_turn")
+    model = Conversation(paused, answer("north"))
+    messages: list[Message] = [{"role": "user", "content": "?"}]
+    result = await run_loop(
+        messages, ask=model.ask, answer_calls=model.answer_calls, max_iterations=5
+    )
+    assert (result.end, result.iterations) == (LoopEnd.ANSWER, 2)
+    assert messages[1:] == [assistant_message(paused)]
 
 
 class Recorder(LoopObserver):
@@ -231,12 +259,21 @@ async def test_a_call_without_arguments_has_none(text: str) -> None:
 async def test_the_model_is_told_what_it_gave_in_place_of_an_object(text: str, kind: str) -> None:
     told = await Calls(Raising(echo)).answer(calls(("s.a", text)), 1)
     assert f"must be a JSON object, not {kind}" in told.answers[0]["content"]
+    assert told.answers[0]["kind"] == Kind.UNREADABLE
 
 
-async def test_a_model_whose_reply_was_cut_off_is_told_what_to_do() -> None:
-    reply = replace(calls(("s.a", "{}")), finish_reason="length")
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("length", "cut off at its length limit; write less"),
+        ("content_filter", "not executed: the reply was refused or filtered"),
+    ],
+)
+async def test_a_model_whose_reply_was_cut_off_is_told_so(reason: str, words: str) -> None:
+    reply = replace(calls(("s.a", "{}")), finish_reason=reason)
     told = await Calls(Raising(echo)).answer(reply, 1)
-    assert "cut off at its length limit; write less" in told.answers[0]["content"]
+    assert words in told.answers[0]["content"]
+    assert told.answers[0]["kind"] == Kind.CUT_OFF
 
 
 async def test_a_call_in_doubt_is_made_again_only_if_that_does_no_harm() -> None:
