@@ -44,7 +44,7 @@ class Mind:
         self._clients = {client.base_url: client}
         made: dict[str, Manager] = {}
         for part in PARTS.values():
-            if part.is_on(config) and (manager := part.make(config, uid, made)):
+            if part.is_on(config) and (manager := part.make(part.name, config, uid, made)):
                 made[part.name] = manager
         self.managers = list(made.values())
         self.transcript = Transcript(config)

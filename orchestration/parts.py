@@ -5,7 +5,7 @@ Light to import: the managers are loaded when they are made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from session.levels import ObservationLevel
@@ -16,10 +16,52 @@ if TYPE_CHECKING:
     from session.record.schema import EpisodeStart
 
 
+def _make(
+    part: str, config: GameConfiguration, uid: str, made: Mapping[str, Manager]
+) -> Manager | None:
+    match part:
+        case "map":
+            from managers.map_manager import MapManager
+
+            return MapManager(config)
+        case "action_check":
+            from managers.attempt_manager import AttemptManager
+
+            return AttemptManager()
+        case "memories":
+            from managers.map_manager import MapManager
+            from managers.memory_manager import MemoryManager
+
+            game_map = made.get("map")
+            distance = game_map.world.distance if isinstance(game_map, MapManager) else None
+            return MemoryManager(config, uid, distance)
+        case "objectives":
+            from managers.objective_manager import ObjectiveManager
+
+            return ObjectiveManager(config, uid)
+        case "knowledge":
+            from managers.knowledge_manager import KnowledgeManager
+
+            return KnowledgeManager(config, uid)
+        case "ledger":
+            from managers.story.ledger import Ledger
+
+            return Ledger()
+        case "condition":
+            from managers.story.condition import Condition
+
+            return Condition()
+        case _:
+            return None
+
+
 class Part(NamedTuple):
     """Something that ``--without`` leaves out, in ``main.py`` and ``scripts/evaluate.py`` alike."""
 
     name: str
+    make: Callable[[str, GameConfiguration, str, Mapping[str, Manager]], Manager | None] = _make
+    """Makes its manager, if it has one, from its name, the configuration, the episode's uid and the
+    managers before it."""
     needs: ObservationLevel = ObservationLevel.TEXT
     """The first level at which it has something to work with."""
 
@@ -33,45 +75,6 @@ class Part(NamedTuple):
         if self.name in config.without or not config.observation_level.reaches(self.needs):
             return False
         return bool(getattr(config, self.setting, True))
-
-    def make(
-        self, config: GameConfiguration, uid: str, made: Mapping[str, Manager]
-    ) -> Manager | None:
-        """Make its manager, if it has one; ``uid`` is the episode's, ``made`` those before it."""
-        match self.name:
-            case "map":
-                from managers.map_manager import MapManager
-
-                return MapManager(config)
-            case "action_check":
-                from managers.attempt_manager import AttemptManager
-
-                return AttemptManager()
-            case "memories":
-                from managers.map_manager import MapManager
-                from managers.memory_manager import MemoryManager
-
-                game_map = made.get("map")
-                distance = game_map.world.distance if isinstance(game_map, MapManager) else None
-                return MemoryManager(config, uid, distance)
-            case "objectives":
-                from managers.objective_manager import ObjectiveManager
-
-                return ObjectiveManager(config, uid)
-            case "knowledge":
-                from managers.knowledge_manager import KnowledgeManager
-
-                return KnowledgeManager(config, uid)
-            case "ledger":
-                from managers.story.ledger import Ledger
-
-                return Ledger()
-            case "condition":
-                from managers.story.condition import Condition
-
-                return Condition()
-            case _:
-                return None
 
 
 PARTS = {

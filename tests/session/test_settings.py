@@ -19,7 +19,6 @@ from managers.mcp_manager import MCPManager, MCPServerStartupError
 from managers.memory_manager import MemoryManager
 from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply
 from orchestration.zork_orchestrator_v2 import ZorkOrchestratorV2
-from session.configuration_file import SAMPLING
 from session.game_configuration import GameConfiguration
 from session.game_state import GameState
 from session.knowledge import CarriedOver
@@ -39,7 +38,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.mcp
 
 ROLES = ("agent", "reflection", "critic")
-OPTIONS = tuple(name for name in SAMPLING if name != "extra_body")
+SAMPLING = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "seed",
+    "reasoning_effort",
+)
 FORMS = {"AgentResponse": "agent", "ReflectionAnswer": "reflection", "CriticAnswer": "critic"}
 CLAIM = "Paths here lead uphill to a yard."
 OBJECTIVE = "Ring every bell"
@@ -69,7 +76,7 @@ def test_each_role_asks_its_own_model_at_its_own_endpoint_with_its_own_sampling(
     for number, role in enumerate(ROLES, 1):
         tenths = (number / 10, number / 20, number + 40, number / 100, number + 500)
         values = (*tenths, number, ("low", "medium", "high")[number - 1])
-        settings |= {f"{role}_{key}": it for key, it in zip(OPTIONS, values, strict=True)}
+        settings |= {f"{role}_{key}": it for key, it in zip(SAMPLING, values, strict=True)}
         settings[f"{role}_thinking_tokens"] = 1000 * number
         settings[f"{role}_model"] = f"model-of-{role}"
         settings[f"{role}_extra_body"] = {"metadata": {"role": role}}
@@ -84,9 +91,9 @@ def test_each_role_asks_its_own_model_at_its_own_endpoint_with_its_own_sampling(
         for request in server.requests:
             assert request.chat["model"] == f"model-of-{role}"
             assert request.chat["metadata"] == {"role": role}
-            expected = {key: settings[f"{role}_{key}"] for key in OPTIONS}
+            expected = {key: settings[f"{role}_{key}"] for key in SAMPLING}
             expected["max_tokens"] += settings[f"{role}_thinking_tokens"]
-            assert {key: request.chat[key] for key in OPTIONS} == expected
+            assert {key: request.chat[key] for key in SAMPLING} == expected
 
 
 SIGNS: dict[str, Callable[[Played], bool]] = {
