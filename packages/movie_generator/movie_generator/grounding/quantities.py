@@ -88,7 +88,7 @@ class Quantity:
         difference = abs(said - on_page)
         if not math.isfinite(difference):  # of more digits than a float has room for
             return False
-        if difference <= 1e-4 * abs(on_page) + 1e-9:
+        if difference <= 1e-4 * abs(on_page):
             return True
         if (on_page - said) * self.side < 0 and not converted:
             return False

@@ -186,6 +186,7 @@ def test_what_a_page_says_in_its_own_way_is_not_refused(
         (CAPSULE, "探测器重8100公斤。", "zh"),
         (f"Pesa 8.200 kg.{IT}", "Pesa 9,1 tonnellate.", "it"),
         (f"Pesa 8.200 kg.{PT}", "Pesa 9,1 toneladas.", "pt"),
+        (f"A dose holds 5 µg of it.{EN}", "A dose holds six micrograms.", "en"),
     ],
 )
 def test_what_a_page_does_not_say_is_refused_all_the_same(
