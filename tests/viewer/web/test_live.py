@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ import pytest
 
 from session.record.event_log import EVENTS_FILE, EventLog
 from tests.support import PATIENCE
+from tests.support.servers import eventually
 from tests.support.viewing import TURNS, append, playing, recorded, served, streamed
 from viewer.library import Library
 from viewer.web.live import LogWatchers, Stream
@@ -30,12 +31,6 @@ def workdir(tmp_path: Path) -> Path:
 def client(workdir: Path) -> Iterator[httpx2.Client]:
     with served(workdir) as client:
         yield client
-
-
-def eventually(is_so: Callable[[], bool]) -> bool:
-    """Whether it is so within some seconds."""
-    patience = threading.Event()
-    return any(is_so() or patience.wait(0.02) for _ in range(50 * PATIENCE))
 
 
 def unfinished(folder: Path, turns: int) -> list[bytes]:
