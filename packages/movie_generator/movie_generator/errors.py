@@ -14,21 +14,11 @@ MovieGeneratorError
 └── JobDatabaseError        the queue cannot be used (in queue/database.py; a RuntimeError too)
 """
 
-import re
-
 from mcp_ghost.text import one_line
 
 _PASSING_STATUSES = frozenset({408, 425, 429})
 _LASTING_STATUSES = frozenset({501, 505, 506, 508, 510, 511, 525, 526})
 """Of servers that cannot do it later either: not implemented, a version, a loop, a certificate."""
-_PASSING_WORDS = re.compile(
-    r"\b(?:status|code|http(?:/\d(?:\.\d)?)?|error)\b\W{0,8}(?:code\W{0,3})?(?:408|425|429|5\d\d)\b"
-    r"|\btry again later\b"
-    r"|\btim(?:ed|e)[ -]?out\b|\bdid not answer within\b|\btoo many requests\b|\brate[ -]limit"
-    r"|\b(?:service|temporarily) unavailable\b|\bbad gateway\b|\bconnection (?:reset|refused)\b",
-    re.IGNORECASE,
-)
-"""How tools report temporary failures: in words, without a status."""
 
 
 class MovieGeneratorError(Exception):
@@ -81,8 +71,3 @@ def is_passing(status: int) -> bool:
 def reason_of(error: BaseException) -> str:
     """What ``error`` says, on one line; some of the network's have no words, but a name."""
     return one_line(error) or f"the network failed ({type(error).__name__})"
-
-
-def sounds_passing(reason: str) -> bool:
-    """Whether a tool's words about its failure suggest that it is temporary."""
-    return _PASSING_WORDS.search(reason) is not None

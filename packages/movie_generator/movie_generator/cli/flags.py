@@ -116,6 +116,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     )
     if given and "://" in given[0]:
         parser.error(f"a command must come first; for one page: {PROGRAM} script URL")
+    if [it.partition("=")[0] for it in given].count("--html") > 1:  # argparse would take the last
+        parser.error("--html takes one page; name further saved ones without it")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "init", "write config.yaml and mcp.jsonc, with every setting, to start with")
     script = _command(commands, "script", "write the script of a page, or of several, now")
@@ -125,7 +127,6 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     add_flags(
         script,
         _SCRIPT,
-        html={"action": _Once},
         style={"choices": ("single", "dialogue")},
         sections={"type": whole_number(1, 50)},
         minutes={"type": seconds},
@@ -166,21 +167,6 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     result.add_argument("id", type=_job_id, metavar="ID")
     add_flags(result, _OUTPUT)
     return parser.parse_args(given, Flags())
-
-
-class _Once(argparse.Action):
-    """Takes one value only, where another would silently replace it."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option_string} takes one page; name further saved ones without it")
-        setattr(namespace, self.dest, values)
 
 
 def _command(commands: Commands, name: str, purpose: str) -> Parser:

@@ -10,25 +10,14 @@ from operator import attrgetter
 
 from babel.dates import get_day_names, get_month_names
 
-from movie_generator.grounding.language import locales, patterns
+from movie_generator.grounding.language import WORDS, locales
+from movie_generator.tables import compiled
 
-_NUMERIC = re.compile(
-    r"(?<![\d.])(?:(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})|(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}))(?![\d])"
-)
 _DAY_AND_MONTH = re.compile(r"(?<![\d.,])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(?!\d)")
-_FORMS = patterns("dates")
-_JAPANESE = re.compile(
-    r"(?:(\d{4})(?:年(?!代)|년(?!대) ?)|(令和|平成|昭和|大正|明治)(\d{1,2}|元)年)?"
-    r"(?:(\d{1,2})(?:月|월 ?))?(?:(\d{1,2})(?:日(?!間)|일))?"
-)
+_FORMS = compiled(WORDS["patterns"]["dates"])
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867}
-_HOURS = re.compile(
-    r"(午前|午後|上午|下午|오전|오후)? ?(\d{1,2})(?:[時时시](?![間间간])|点(?=\d|半))"
-    r" ?(?:(\d{1,2})[分분]|([半반]))?"
-)
 _NEAR = 30
 """Characters before a date in which words that belong to it stand."""
-_AFTER_IN = re.compile(r"\b(in|of|since|until|by|im|en|early|late|mid)[ -]$", re.IGNORECASE)
 _AMBIGUOUS = frozenset("may mar march sun sat mon wed mai sol don mit dom sab".split())
 
 
@@ -103,7 +92,7 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
 
 
 def _in_digits(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
-    for found in _NUMERIC.finditer(text):
+    for found in _FORMS["numeric"].finditer(text):
         span = (found[0], found.start(), found.end())
         one, two, three = (int(it) for it in found.groups() if it)
         readings = [(one, two, three)] if found[1] else [(three, two, one), (three, one, two)]
@@ -114,7 +103,7 @@ def _in_digits(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
         if _FORMS["version"].search(text, max(0, found.start() - _NEAR), found.start()):
             continue
         yield Moment(found[0], found.start(), found.end(), None, int(found[2]), int(found[1]))
-    for found in _JAPANESE.finditer(text):
+    for found in _FORMS["eastern"].finditer(text):
         if found[0] in ("", "1日"):  # a day, as in 1日に3回
             continue
         year = int(found[1]) if found[1] else None
@@ -135,7 +124,7 @@ def _named(text: str, languages: tuple[str, ...], *, of_page: bool) -> Iterator[
             continue
         before = text[max(0, found.start("name") - _NEAR) : found.start("name")]
         is_doubtful = plain in _AMBIGUOUS and not (of_page and word[0].isupper())
-        if alone and is_doubtful and not _AFTER_IN.search(before):
+        if alone and is_doubtful and not _FORMS["after_in"].search(before):
             continue
         if word in {"may", "march"} or (day and not 1 <= int(day) <= 31):
             continue
@@ -158,7 +147,7 @@ def _times(text: str) -> Iterator[Moment]:
         nearly = _FORMS["nearly"].search(text, max(0, found.start() - _NEAR), found.start())
         slack = 10 if nearly else 0  # minutes that "shortly before" may mean
         yield Moment(found[0], found.start(), found.end(), minutes=readings, slack=slack)
-    for found in _HOURS.finditer(text):
+    for found in _FORMS["eastern_hours"].finditer(text):
         half = found[1] and ("p" if found[1] in ("午後", "下午", "오후") else "a")
         readings = _minutes(found[2], found[3] or ("30" if found[4] else "0"), half)
         yield Moment(found[0], found.start(), found.end(), minutes=readings)

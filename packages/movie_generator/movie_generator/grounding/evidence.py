@@ -14,14 +14,12 @@ from operator import attrgetter
 from movie_generator.grounding.dates import moments
 from movie_generator.grounding.figures import Figures
 from movie_generator.grounding.folding import Folded, bare, fold, folded
-from movie_generator.grounding.language import is_caseless, language_of, patterns
+from movie_generator.grounding.language import WORDS, is_caseless, language_of
 from movie_generator.grounding.names import Words, capitalized, named_in, unknown_names
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import with_codes
+from movie_generator.tables import compiled
 
-_QUOTED = re.compile(
-    r"\"([^\"]{4,2000})\"|『([^』]{2,2000})』|「([^」]{6,2000}|[\u3400-\u9fff\u30a1-\u30faー]{2,5})」|(?<![^\s(])'(?!\d\d\b)([^']{12,600})'(?![^\W\d_])"
-)
 _CELLS = re.compile(r"\||(?<=\d)\s*\n\s*(?=\d)")
 """What divides two numbers that would look like one: 12 | 500."""
 _PAUSE = re.compile("(?<![0-9])[—―](?=[0-9])")
@@ -32,14 +30,10 @@ _LASTED = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d):([0-5]\d)(?![\d:])")
 _CODE = re.compile(r"(?<![\w-])([A-Z][A-Za-z]*)-?(\d+)(?![\w.,]\d|\w)")
 _SCORE = re.compile(r"(?<![\d:.,])(\d{1,3})(?: ?: ?| zu |[対比])(\d)(?![\d:]|[.,]\d)")
 """A score, such as 3:1, but not a time of day."""
-_FORMS = patterns("evidence")
+_FORMS = compiled(WORDS["patterns"]["evidence"])
 _START = attrgetter("start")
 LONGEST_SENTENCE = 5_000
 """Characters."""
-_PRONOUN = re.compile(
-    r"\b(?:s?he|they|er|sie|ils?|elles?|él|ella|ell[oa]s|ele|ela|lui|lei|hij|zij|ze)\b|彼"
-)
-"""Stands for a name before."""
 _INSIDE = re.compile(r"(?<=[.!?,;])\s+(?=\S+\s+\S)")
 """Where who speaks may stand in a quotation."""
 
@@ -95,7 +89,7 @@ class Evidence:
         digits = in_digits(with_codes(text), language)
         if language == "ja" and self.language not in ("ja", "zh"):
             digits = re.sub(r"第(\d+)", r"\1th ", digits)
-        quotes = [next(filter(None, its)) for its in _QUOTED.findall(text)]
+        quotes = [next(filter(None, its)) for its in _FORMS["quoted"].findall(text)]
         if language != self.language:  # the page's are translated
             quotes = []
         found: list[str] = []
@@ -126,7 +120,7 @@ class Evidence:
         """The quotations of a sentence that somebody else speaks than it names."""
         # Who speaks is named in the paragraph of a quotation, or before it, as in: He said. Where
         # nobody is named, and of the page's author or subject, nobody can tell.
-        said = _QUOTED.sub(" ", text)
+        said = _FORMS["quoted"].sub(" ", text)
         names = named_in(said, self._words.surnames)
         top = self.text.lstrip().partition("\n\n")[0]
         if not names or named_in(folded(f"{self.head}\n{top}"), names):
@@ -137,8 +131,8 @@ class Evidence:
             before = folded(start)
             if before.count('"') % 2 == 0 and before.count("「") <= before.count("」"):
                 continue  # the page's own words
-            near = _QUOTED.sub(" ", folded(start + self.text[place:].partition("\n\n")[0]))
-            if not named_in(near, self._words.surnames) or _PRONOUN.search(near):
+            near = _FORMS["quoted"].sub(" ", folded(start + self.text[place:].partition("\n\n")[0]))
+            if not named_in(near, self._words.surnames) or _FORMS["pronoun"].search(near):
                 near = folded(above.rpartition("\n\n")[2]) + " " + near
             speakers = named_in(near, self._words.surnames)
             if speakers and not (speakers & names or capitalized(said) & capitalized(near)):

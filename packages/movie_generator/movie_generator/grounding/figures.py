@@ -7,14 +7,15 @@ from functools import cached_property
 from itertools import pairwise
 
 from movie_generator.grounding.dates import Moment, moments
-from movie_generator.grounding.language import OF_SCRIPTS, SMALL, WORDS, patterns
+from movie_generator.grounding.language import OF_SCRIPTS, SMALL, WORDS
 from movie_generator.grounding.numerals import roman_value
 from movie_generator.grounding.quantities import BELOW, Quantity, quantities, stem, together
 from movie_generator.grounding.units import SHARE, units
+from movie_generator.tables import compiled
 
 _ROMAN = re.compile(r"\b[A-Z][a-z]+ (I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b")
 _OF_TALK = frozenset(WORDS["names"]["talk"].split())
-_FORMS = patterns("figures")
+_FORMS = compiled(WORDS["patterns"]["figures"])
 _PERIODS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["periods"].items()}
 _SHARE_OF = re.compile(r"\b(\d+|one)(?: times?)? (?:out of|in) (?:every )?(\d+)\b", re.IGNORECASE)
 _PEOPLE = frozenset("people person mensch menschen leute personne gen persona gente".split())

@@ -4,23 +4,17 @@ Which one it is, its script tells and its small words. What the check goes by is
 """
 
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from contextlib import suppress
-from importlib.resources import files
-from typing import Any
 
 from babel import Locale, UnknownLocaleError, localedata
 from babel.core import get_global
 
+from movie_generator.tables import table
 
-def _data(name: str) -> dict[str, Any]:
-    return tomllib.loads(files("movie_generator.grounding").joinpath(name).read_text("utf-8"))
-
-
-WORDS = _data("words.toml")
-UNITS = _data("units.toml")
+WORDS = table("grounding/words.toml")
+UNITS = table("grounding/units.toml")
 _WORDS: dict[str, frozenset[str]] = {
     code: frozenset(words.split()) for code, words in WORDS["small"].items()
 }
@@ -38,11 +32,6 @@ OF_SCRIPTS = {
 }
 """Languages of a text of which `language_of` says only the script."""
 _JAPANESE = re.compile(r"[\u3040-\u30ff]")
-
-
-def patterns(name: str) -> dict[str, re.Pattern[str]]:
-    """Return the regular expressions of one module, by their names."""
-    return {key: re.compile("".join(parts)) for key, parts in WORDS["patterns"][name].items()}
 
 
 def language_of(text: str) -> str:

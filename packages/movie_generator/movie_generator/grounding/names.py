@@ -17,14 +17,13 @@ import hunspell
 from hunspell import Hunspell
 
 from movie_generator.grounding.folding import without_accents
-from movie_generator.grounding.language import WORDS, is_caseless, patterns
+from movie_generator.grounding.language import WORDS, is_caseless
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import units
+from movie_generator.tables import compiled
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _TITLES = frozenset(WORDS["names"]["titles"].split())
-_ABBREVIATED = re.compile(r"\b(?:m|mm|mme|mlle|sra?|srta|dr|mrs?|ms|prof|st)$", re.IGNORECASE)
-"""A title whose full stop ends no sentence."""
 _FUNCTION = frozenset(WORDS["names"]["function"].split())
 _RELATED = {word: its.split() for its in WORDS["names"]["places"] for word in its.split()}
 _SHAPES = frozenset(WORDS["names"]["shapes"].split())
@@ -32,11 +31,9 @@ _SHAPES = frozenset(WORDS["names"]["shapes"].split())
 _NO_GERMAN_NAME = frozenset(WORDS["names"]["no_german"].split())
 _WITHOUT_CASES = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 """Languages whose names keep their form."""
-_FORMS = patterns("names")
+_FORMS = compiled(WORDS["patterns"]["names"])
 _INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
 _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
-_DEMONYM = re.compile(r"(?:[ao]ise?s?|ien(?:ne)?s?|ens[ei]s?|es[ae]s?|[ae]ñ[oa]s?|an[oa]s?)$")
-"""Of a place, in lower case: lyonnaise."""
 _PLACE_ENDS = frozenset({"", "a", "y", "ia", "land", "lands", "e", "o", "en", "any", "al"})
 _INSIDE_NAMES = frozenset("of and for the de la du des für und".split())
 _LONGEST_NAME = 8
@@ -107,7 +104,7 @@ class Words:
             alike = (it for it in alike if abs(len(it) - len(key)) <= 3)
             return self.capitals.get(next(alike, ""), ())
         start = key[: max(4, len(key) - 2)]
-        if any(it.startswith(start) and _DEMONYM.search(it) for it in self.lower):
+        if any(it.startswith(start) and _FORMS["demonym"].search(it) for it in self.lower):
             return (0,)
         alike = (it for it in self.capitals if _same_place(key, it))
         return self.capitals.get(next(alike, ""), ())
@@ -178,7 +175,8 @@ def _runs(sentence: str, language: str, page: Words) -> Iterator[list[str]]:
         word = found[0]
         above, between = sentence[max(0, end - 40) : end], sentence[end : found.start()]
         if between.strip(" -") or not between:
-            ends = re.search(r"[.!?:\"(¡¿]\s*$", between) and not _ABBREVIATED.search(above)
+            is_title = _FORMS["abbreviated"].search(above)
+            ends = re.search(r"[.!?:\"(¡¿]\s*$", between) and not is_title
             starts = starts or bool(ends)
             yield run
             run = []

@@ -5,7 +5,8 @@ import unicodedata
 
 from text_to_num import find_numbers
 
-from movie_generator.grounding.language import WORDS, patterns
+from movie_generator.grounding.language import WORDS
+from movie_generator.tables import compiled
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
 # "a second", "per second": a time. "the second", "twenty-second": a place in an order.
@@ -13,45 +14,27 @@ _BEFORE_ORDINALS = frozenset("the its his her their our".split())
 _NEVER = {it: frozenset(words.split()) for it, words in WORDS["never"].items()}
 _PARTS = "half third quarter fourth fifth sixth seventh eighth ninth tenth".split()
 _PART = {name: 2 + number - (number > 2) for number, name in enumerate(_PARTS)}
-_COUNT = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "seven": 7,
-    "nine": 9,
-}
+_COUNT: dict[str, int] = WORDS["counts"]
 _FRACTION = re.compile(
     rf"\b(?:(a|an|one|two|three|four|five|seven|nine)[- ])?({'|'.join(_PARTS)})(s)?\b"
     r"(?! past| to \w+)(?=( of| as| the)?)",
     re.IGNORECASE,
 )
-_COMPARED = re.compile(r"\b(?:than|nearly|almost|which|whom|them) $", re.IGNORECASE)
-"""Before a share, as in "more than a third"."""
 _PIECE = re.compile(
     rf"\b(?:(a|one|two|three)[- ])?(?:({'|'.join(_PARTS)})s? of an?|(half|quarter)) "
     r"(?=(?:second|minute|hour|day|week|month|year|decade|century|mile|inch|pound|gallon|"
     r"(?:kilo)?met(?:re|er)|lit(?:re|er)|million|billion)\b)",
     re.IGNORECASE,
 )
-_FORMS = patterns("numerals")
-_PER_CENT = re.compile(r"\b(?:por ciento|por cento|per cento|pour cents?|per cent)\b", re.I)
+_FORMS = compiled(WORDS["patterns"]["numerals"])
 _AND_A_HALF = re.compile(r" (?:and|&) a (?:(half)|quarter)\b", re.IGNORECASE)
 _WITH_PART = re.compile(r"\b(\d+|one)( [a-z]+)? ([§¶])", re.IGNORECASE)
 """With the mark of a half or of a quarter, which stands there until the rest is in digits."""
 _YEAR_IN_TWO = re.compile(r"(?:1\d|20)\|(?:[ -]*oh?[ -]*\|\d|[ -]\|\d\d)")
 """What has been read of ``eighteen thirty-four`` and ``nineteen oh five``: 18| |34, 19| oh |5."""
-_DOZEN = re.compile(r"\b(half a|a|two|three|four|five) dozen\b", re.IGNORECASE)
 _MYRIADS = {"万": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
-_PART_OF = re.compile(
-    r"(?<![\d一-九])([2-9二三四五六七八九十百]|100?)分[の之]((?:\d+(?:\.\d+)?|[一二三四五六七八九十百])+)"
-)
 _HANGUL = re.compile(r"\d[\d,.]*[천만억조](?:\s?\d[\d,]*[백천만억]?)*")
 _HANGUL_SCALES = str.maketrans("백천만억조", "百千万億兆", " ")
-_SCALED_HALF = re.compile(r"(\d)0(0{5}|0{8}) (?:et demie?|y medi[oa]|e mei[oa]|e mezz[oa])\b")
 _SAYINGS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["sayings"].items()}
 _CLOCKS = {it: re.compile(forms, re.IGNORECASE) for it, forms in WORDS["clocks"].items()}
 _SCALES = frozenset({1e2, 1e3, 1e6, 1e9, 1e12})
@@ -62,7 +45,7 @@ def in_digits(text: str, language: str) -> str:
     if sayings := _SAYINGS.get(language):
         text = sayings.sub("~", text)
     if language in ("ja", "zh"):
-        text = _PART_OF.sub(
+        text = _FORMS["part_of"].sub(
             lambda it: f"{100 * (kanji_value(it[2]) or 1) / (kanji_value(it[1]) or 1):.6g}%", text
         )
         digits = _FORMS["kanji"].sub(_kanji, text)
@@ -74,17 +57,17 @@ def in_digits(text: str, language: str) -> str:
     text = _FORMS["roman_century"].sub(
         lambda it: f"{roman_value(next(filter(None, it.groups())))}th century", text
     )
-    text = _PER_CENT.sub("%", text)
+    text = _FORMS["per_cent"].sub("%", text)
     text = _FORMS["quarter_hours"].sub(lambda it: f"{45 if it[1] or it[2] else 15} min", text)
     if language == "en":
         text = _AND_A_HALF.sub(lambda it: " §" if it[1] else " ¶", text)
         text = _FORMS["short_hundred"].sub(r"\1 hundred ", _PIECE.sub(_piece, text))
         text = _FORMS["decade"].sub(r"\1 \2ty's", text)  # eighteen nineties: 1890's
-        text = _DOZEN.sub(lambda it: f"{12 * _COUNT.get(it[1].casefold(), 0.5):.0f}", text)
+        text = _FORMS["dozen"].sub(lambda it: f"{12 * _COUNT.get(it[1].casefold(), 0.5):.0f}", text)
         text = re.sub(r"(?i)\bhalf (?:a|an) (?!dozen)", "0.5 ", text)
         text = _FRACTION.sub(_share, text)
     digits = _spelled(text, language)
-    digits = _SCALED_HALF.sub(r"\g<1>5\2", digits)
+    digits = _FORMS["scaled_half"].sub(r"\g<1>5\2", digits)
     digits = _WITH_PART.sub(
         lambda it: f"{1 if it[1].isalpha() else it[1]}.{5 if it[3] == '§' else 25}{it[2] or ''}",
         digits,
@@ -170,7 +153,7 @@ def _share(found: re.Match[str]) -> str:
     """``two thirds`` and ``a quarter of`` as a share; ``a third bridge`` stays an ordinal."""
     count = (found[1] or "").casefold()
     name = found[2].casefold()
-    compared = _COMPARED.search(found.string, max(0, found.start() - 10), found.start())
+    compared = _FORMS["compared"].search(found.string, max(0, found.start() - 10), found.start())
     means_share = found[3] or found[4] or name == "half" or compared
     if not means_share or (name != "half" and not count):
         return found[0]

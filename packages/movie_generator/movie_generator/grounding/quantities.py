@@ -7,14 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product, takewhile
 from typing import Self
 
-from movie_generator.grounding.language import SMALL, WORDS, patterns
+from movie_generator.grounding.language import SMALL, WORDS
 from movie_generator.grounding.units import DEGREES, MONEY, SHARE, SIGNS, Units, factors, units
+from movie_generator.tables import compiled
 
-_NUMBER = re.compile(
-    r"(?<![A-Za-z\u00c0-\u1fff\d_.,])[+-]?"
-    r"(\d{1,3}(?:[ ,.']\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
-    r"(th|st|nd|rd|s|º|ª|ème|er|e|\.(?= [a-zäöü]))?(?![\d])"
-)
 _SCALES = {
     name: float(value) for value, names in WORDS["scales"].items() for name in names.split("|")
 }
@@ -22,7 +18,7 @@ _SCALE = re.compile(
     rf"[ -]?(?:de )?({'|'.join(map(re.escape, sorted(_SCALES, key=len, reverse=True)))})(?![^\W_])",
     re.IGNORECASE,
 )
-_FORMS = patterns("quantities")
+_FORMS = compiled(WORDS["patterns"]["quantities"])
 _ROUNDED = 0.25
 """How far "about" may reach, as a part of the page's number."""
 _RANGE = re.compile(r"(?:\s?-\s?| (?:to|and|or|bis|und|à|et|a|y) )(\d+(?:[.,]\d+)?)")
@@ -37,11 +33,6 @@ BELOW, OPEN, ABOVE = -1, 0, 1
 """Where a number lies, as seen from zero. A dash before it may be a minus; it may also join a
 range, introduce an item, interrupt a sentence, or belong to a name. Where that is not certain, the
 sign is open, and nothing contradicts it."""
-_MINUS = re.compile(r"(?<![\w/-])minus $|(?:マイナス|氷点下|零下) ?$", re.IGNORECASE)
-_MINUS_OF_DEGREES = re.compile(r"(?<![\w/-])(?:negative|moins|menos|meno) $", re.IGNORECASE)
-"""Words that mean something else before other numbers: tested negative 12 times."""
-_IN_RANGE = re.compile(r"(?:[\d°%²³+/.,]|° ?[cf]|\b(?:degrees?|grad))\s*$", re.IGNORECASE)
-"""What a dash joins to what follows: 10 °C -12 °C."""
 _BEFORE_MINUS = re.compile(r"(?:^|[\s(\[{\"':;|=<>~\u3040-\u30ff\u3400-\u9fff])$")
 _DASH = re.compile(r"-\s?$|\bmin $")
 """Also the Dutch minus, which elsewhere is a minimum."""
@@ -123,7 +114,7 @@ def quantities(text: str, language: str) -> Iterator[Quantity]:
     known = units(language)
     # Of "12 degrees below 0", only the 12 counts.
     zeros = {it.end() - 1 for it in _FORMS["below_zero"].finditer(text)}
-    for found in _NUMBER.finditer(text):
+    for found in _FORMS["number"].finditer(text):
         if found.start() in zeros:
             continue
         values = _readings(found[1], language)
@@ -232,11 +223,13 @@ def _sign(text: str, start: int, end: int, *, of_degrees: bool) -> int:
     before = text[max(0, start - 60) : start]
     if _FORMS["below_zero"].match(text, end):
         return BELOW
-    minus = _MINUS.search(before) or (of_degrees and _MINUS_OF_DEGREES.search(before))
+    minus = _FORMS["minus"].search(before)
+    if of_degrees and not minus:
+        minus = _FORMS["minus_of_degrees"].search(before)
     if minus:
         return OPEN if _FORMS["no_minus"].search(before[: minus.start()]) else BELOW
     if text[start] == "-":
-        certain = _BEFORE_MINUS.search(before) and not _IN_RANGE.search(before)
+        certain = _BEFORE_MINUS.search(before) and not _FORMS["in_range"].search(before)
         return BELOW if certain else OPEN
     around = before + " " + text[end : end + 40]
     is_open = _DASH.search(before) or _FORMS["from_below"].search(before)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from movie_generator.pages.decoding import decoded
 from movie_generator.pages.head import attribute, head_of
 from movie_generator.pages.page import RAISED_DIGITS, Page, absolute, line, tidy, usable_images
+from movie_generator.tables import compiled, table
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -37,41 +38,13 @@ _SHORT_PAGE = 700
 """Characters; where there are so few, those around the text cost little."""
 _SHORTEST_PAGE = 200
 """Characters; fewer in a <noscript> only ask for a browser, and fewer on a page are all of it."""
-_NO_PICTURE = re.compile(
-    r"^(?:data|blob|about):|(?:blank|spacer|placeholder|pixel|loading|lazy|transparent)[^/]*$"
-)
-_IS_PICTURE = re.compile(
-    r"^\S*/?[^\s{}\[\]]+\.(?:jpe?g|png|webp|gif|avif)(?=$|[\s,?#])", re.IGNORECASE
-)
+_FORMS = compiled(table("pages/markup.toml"))
 _ANY = "//*[not(self::html or self::head or self::body)]"
-_HIDDEN = re.compile(
-    r"^(?=.*\boverflow\s*:\s*hidden)(?=(?:.*;)?\s*(?:height|width)\s*:\s*[01](?:px)?\s*(?:;|$))"
-    r"|(?:^|;)\s*(?:display\s*:\s*none|(?:content-)?visibility\s*:\s*(?:hidden|collapse)"
-    r"|color\s*:\s*transparent"
-    r"|(?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:\s*-\d{3,}"
-    r"|clip\s*:\s*rect\(\s*[01]|clip-path\s*:\s*inset\(\s*(?:50|100)%)",
-    re.IGNORECASE,
-)
-_UNSEEN = re.compile(
-    r"(?:^|;)\s*(?:opacity\s*:\s*0?\.?0*|font-size\s*:\s*0[a-z%]*|transform\s*:\s*scale\(0\))"
-    r"\s*(?:;|!|$)"
-    r"|(?:^|;)\s*(?:max-height\s*:\s*0(?:px)?\s*(?:;|!|$)|filter\s*:\s*opacity\(\s*0?\.?0*%?\s*\)"
-    r"|clip-path\s*:\s*circle\(\s*0)",
-    re.IGNORECASE,
-)
-"""What hides a text, or a large part of one until a script shows it."""
 _INK = re.compile(r"(?:^|;)\s*color\s*:\s*([^;!]+)", re.IGNORECASE)
 _PAPER = re.compile(r"(?:^|;)\s*background(?:-color)?\s*:\s*([^;!]+)", re.IGNORECASE)
 _COLOURS = {"#fff": "white", "#ffffff": "white", "rgb(255,255,255)": "white"}
 _COLOURS |= {"#000": "black", "#000000": "black", "rgb(0,0,0)": "black"}
-_NEVER_SHOWN = {"sr-only", "visually-hidden", "screen-reader-text", "d-none", "hidden", "invisible"}
-"""Classes of Bootstrap, WordPress and Tailwind."""
-_SHOWN_ON_WIDE = re.compile(
-    r"\bd-(?:sm|md|lg|xl|xxl)-(?!none)|\b(?:sm|md|lg|xl|2xl):(?:block|flex|grid|inline|table|visible)"
-)
 _OPENED = "//*[self::button or @role='button' or @role='tab']/@aria-controls"
-_QUESTION = re.compile("question|accordion|toggle|collaps", re.IGNORECASE)
-"""What designers call an element that shows the text below it."""
 _NOT_SHOWN = re.compile(r"(?:^|(?<=\}))\s*([.#])([\w-]+)\s*\{[^{}]*\bdisplay\s*:\s*none\b")
 _CONDITIONS = re.compile(r"@[^{};]{0,200}\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}")
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\r"})
@@ -82,12 +55,6 @@ _DEEPEST = 200
 _PICTURE = re.compile(r"!\[([^\]\n]*)\]\((picture-\d{1,6}\.png)\)")
 _RAISED = str.maketrans("0123456789-", f"{RAISED_DIGITS}\N{SUPERSCRIPT MINUS}")
 _PERMALINKS = ("#", "\N{PILCROW SIGN}", "\N{SECTION SIGN}", "\N{LINK SYMBOL}")
-_CREDIT = re.compile(
-    r"\W{0,3}(?:©|(?:photo|foto|image|imagen|bild|titelbild|credit|crédit|crédito|kuva)s?\b"
-    r"[^:.\n]{0,12}:)",
-    re.IGNORECASE,
-)
-"""Who made a picture."""
 _ASKS = ("?", "\N{FULLWIDTH QUESTION MARK}", "\N{ARABIC QUESTION MARK}")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 
@@ -240,7 +207,7 @@ def _settle_text(tree: HtmlElement) -> None:
             tag.text = text.replace("&", "&amp;")
         if "&" in tail:
             tag.tail = tail.replace("&", "&amp;")
-        is_credit = text and not is_short and _CREDIT.match(text)
+        is_credit = text and not is_short and _FORMS["credit"].match(text)
         if is_credit and len(tag.text_content()) < 120:
             tag.drop_tree()
     length = len(tree.text_content())
@@ -266,9 +233,9 @@ def _leave_out_unseen(tree: HtmlElement, doubtful: list[HtmlElement]) -> None:
     hidden: list[HtmlElement] = []
     for tag in tree.xpath(f"{_ANY}[@hidden or @style or @color]"):
         style = tag.get("style", "")
-        if "hidden" in tag.attrib or _HIDDEN.search(style):
+        if "hidden" in tag.attrib or _FORMS["hidden"].search(style):
             hidden.append(tag)
-        elif _UNSEEN.search(style) or _has_colour_of_paper(tag):
+        elif _FORMS["unseen"].search(style) or _has_colour_of_paper(tag):
             doubtful.append(tag)
     # The answer to a question stays: readers open it.
     opened = {name for it in tree.xpath(_OPENED) for name in it.split()}
@@ -289,7 +256,7 @@ def _unseen_by_rule(tree: HtmlElement) -> Iterator[HtmlElement]:
     """Yield what the page's own style sheet, or that of every such page, never shows."""
     for tag in tree.xpath(f"{_ANY}[@class]"):
         names = tag.get("class")
-        if not _NEVER_SHOWN.isdisjoint(names.split()) and not _SHOWN_ON_WIDE.search(names):
+        if _FORMS["never_shown"].search(names) and not _FORMS["shown_on_wide"].search(names):
             yield tag
     styles = " ".join(it.text or "" for it in tree.iter("style"))[:100_000]
     styles = _CONDITIONS.sub("", styles) if "none" in styles else ""
@@ -308,7 +275,7 @@ def _is_answer(tag: HtmlElement) -> bool:
         return False
     opens = above.tag in _HEADINGS or above.find(".//button") is not None
     named = f"{above.tag} {above.get('role', '')} {above.get('class', '')}"
-    return opens or "button" in named or _QUESTION.search(named) is not None
+    return opens or "button" in named or _FORMS["question"].search(named) is not None
 
 
 def _has_colour_of_paper(tag: HtmlElement) -> bool:
@@ -395,9 +362,9 @@ def _sources(image: HtmlElement) -> Iterator[str]:
         places += islice(picture.iter("source"), 10)
     for name in ("data-src", "data-original", "data-lazy-src"):
         yield attribute(image, name)
-    if _NO_PICTURE.search(attribute(image, "src") or "data:"):
+    if _FORMS["no_picture"].search(attribute(image, "src") or "data:"):
         lazy = (value for name, value in image.items() if name.startswith("data-"))
-        yield from (it.split()[0].rstrip(",") for it in lazy if _IS_PICTURE.search(it))
+        yield from (it.split()[0].rstrip(",") for it in lazy if _FORMS["picture"].search(it))
     for name in ("data-srcset", "data-lazy-srcset", "src", "srcset"):
         for tag in places:
             value = attribute(tag, name)

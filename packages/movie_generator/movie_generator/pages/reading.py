@@ -18,10 +18,16 @@ from mcp_ghost.results import ToolCallResult
 from mcp_ghost.text import address, one_line
 from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 from movie_generator.answers import json_object
-from movie_generator.errors import AgentError, PageError, sounds_passing
+from movie_generator.errors import AgentError, PageError
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, line, markdown_images, tidy, usable_images
-from movie_generator.pages.results import about_page, fault, is_garbled, page_text
+from movie_generator.pages.results import (
+    about_page,
+    fault,
+    is_garbled,
+    page_text,
+    sounds_passing,
+)
 from movie_generator.pages.tool_guard import texts
 
 # As mcp-server-fetch calls them.

@@ -1,53 +1,30 @@
 """The result of a tool: the words of a page in it, what it says about the page, what is wrong.
 
 Scrapers wrap a page in objects of their own, report failures inside a successful result, or give
-something else instead. The fields are those of Firecrawl (docs.firecrawl.dev/api-reference), Tavily
-(docs.tavily.com), Exa (exa.ai/docs: ``statuses``), Crawl4AI (docs.crawl4ai.com/api/crawl-result),
-Jina Reader (github.com/jina-ai/reader), Apify's and Crawlbase's crawlers.
+something else instead.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_ghost.media import media_in
 from mcp_ghost.text import one_line
+from movie_generator.tables import compiled, table
 
-_TEXTS = """
-    markdown fit_markdown raw_markdown articleBody text content raw_content rawContent
-    page_content pageContent body article html cleaned_html rawHtml browserHtml result results
-    output response resource data page pages document documents items
-""".split()  # noqa: SIM905  a list would take 25 lines
-_ADDRESSES = ("url", "sourceURL", "source_url", "loadedUrl", "link")
-_STATUSES = """
-    statusCode status_code httpStatusCode http_status httpStatus pageStatusCode responseStatus
-    original_status status code
-""".split()  # noqa: SIM905  a list would take 10 lines
-_FAILURES = {"success": False, "ok": False, "isError": True, "is_error": True}
-_ERRORS = ("error", "error_message", "errorMessage", "err", "warning", "message", "detail")
-_JOBS = ("success", "jobId", "job_id", "taskId", "task_id")
-"""What tells of work on a page that is not done, where nothing tells of the page."""
-_ABOUT = ("metadata", "crawl", "error", "response")
-_NOTHING = ("undefined", "null", "none", "true", "false", "timeout", "[object object]")
-"""What a program prints where it has nothing."""
+_FIELDS = table("pages/scrapers.toml")
+_TEXTS, _STATUSES = _FIELDS["texts"], _FIELDS["statuses"]
 _LONGEST_NOTICE = 700
 """Characters; what is longer is a page, whatever words it begins with."""
 _LONGEST_LEAD = 100
 """Of words such as "Here is the page:" beside the page."""
-_SAYS = {
-    name: re.compile("".join(parts))
-    for name, parts in tomllib.loads(
-        files("movie_generator.pages").joinpath("notices.toml").read_text("utf-8")
-    ).items()
-}
+_SAYS = compiled(table("pages/notices.toml"))
 """What sites and tools say in place of a page."""
 _STATUS_ALONE = re.compile(r"([45]\d\d)(?: [A-Z].{0,40})?")
 _TITLED = re.compile(
@@ -112,9 +89,11 @@ def fault(value: object, text: str, address: str = "") -> str:
             return f"the page answered {status[1]}" + (f" ({reason})" if reason else "")
     for found, reason in objects:
         state = str(found.get("status")).lower()
-        failed = any(found.get(key) is it for key, it in _FAILURES.items())
+        failed = any(found.get(key) is it for key, it in _FIELDS["failures"].items())
         failed = failed or state in ("error", "failed", "failure")
-        unknown = found is value and not found.keys() & {*_TEXTS} and any(map(found.get, _JOBS))
+        unknown = (
+            found is value and not found.keys() & {*_TEXTS} and any(map(found.get, _FIELDS["jobs"]))
+        )
         undone = unknown or state in ("queued", "pending", "running", "processing")
         told = bool(reason) and reason not in (found.get("message"), found.get("warning"))
         if failed or ((undone or told) and len(text) < _LONGEST_NOTICE):
@@ -133,7 +112,7 @@ def fault(value: object, text: str, address: str = "") -> str:
         return ""
     failed_by_network = _SAYS["failed"].match(text) and _SAYS["network"].search(text)
     notice = failed_by_network or (_SAYS["notice"].match(text) and not _is_titled(text))
-    if notice or is_shell(text) or text.strip().lower() in _NOTHING:
+    if notice or is_shell(text) or text.strip().lower() in _FIELDS["nothing"]:
         return f"it is only a notice: {said}"
     beside = len(_PATH.sub("", text))
     is_hint = beside < len(text) and beside < 400 and _SAYS["saved"].search(text)
@@ -144,7 +123,7 @@ def fault(value: object, text: str, address: str = "") -> str:
 
 def _reason(found: Mapping[str, Any]) -> str:
     """What an object says of a failure, if there is one."""
-    errors = [found[key] for key in _ERRORS if isinstance(found.get(key), str)]
+    errors = [found[key] for key in _FIELDS["errors"] if isinstance(found.get(key), str)]
     errors += ["\n".join(_labelled(found.get(key))) for key in ("error", "errors")]
     return one_line(next((it for it in errors if it.strip()), ""), 200)
 
@@ -160,6 +139,11 @@ def _is_titled(text: str) -> bool:
 def is_shell(text: str) -> bool:
     """Whether a text is what a page shows to programs without JavaScript."""
     return len(text) <= 300 and _SAYS["shell"].match(text) is not None
+
+
+def sounds_passing(reason: str) -> bool:
+    """Whether a tool's words about its failure suggest that it is temporary."""
+    return _SAYS["passing"].search(reason) is not None
 
 
 def mended(text: str) -> str:
@@ -227,7 +211,7 @@ def _objects(value: object, address: str) -> Iterator[Mapping[str, Any]]:
             yield from _objects(item, address)
     if isinstance(value, Mapping):
         yield value
-        for key in (*_ABOUT, "data", "result", "results", "failed_results", "statuses", "page"):
+        for key in _FIELDS["holders"]:
             if isinstance(inner := value.get(key), Mapping | list | str) and inner:
                 yield from _objects(inner, address)
 
@@ -236,7 +220,7 @@ def _is_at(value: object, address: str) -> bool:
     """Whether an object says that it is about ``address``."""
     if not isinstance(value, Mapping):
         return False
-    named = (value.get(key) for key in (*_ADDRESSES, "id"))
+    named = (value.get(key) for key in _FIELDS["addresses"])
     return any(isinstance(it, str) and _plain(it) == _plain(address) for it in named)
 
 

@@ -24,6 +24,7 @@ _DATA = _text("data").rstrip()
 READER = f"{_text('reader')}\n{_DATA}"
 READING_TASK = "Fetch this page: {url}"
 JUDGE = f"{_text('judge')}\n{_DATA}"
+JUDGE_AGAIN, REPAIR, GROUND = (_text(it).rstrip() for it in ("judge_again", "repair", "ground"))
 _SHAPE = "Answer with nothing but a JSON object of this shape:\n"
 
 
@@ -76,20 +77,6 @@ def judging_task(page: Page, sentences: list[str]) -> str:
     numbered = [f"{number}. {text}" for number, text in enumerate(sentences, start=1)]
     facts = [it for it in (page.title, page.author, page.date) if it]
     return f"{_as_data(['page:', *facts, page.text, 'sentences:', *numbered])}\nNow judge them."
-
-
-JUDGE_AGAIN = """\
-There is no verdict that can be read for these sentences: {}. \
-Answer again as one JSON object with a verdict for every sentence."""
-REPAIR = """\
-This script cannot be used:
-- {}
-Write the whole script again as one JSON object, with these points put right."""
-GROUND = """\
-The script was compared with the page:
-- {}
-Write the whole script again as one JSON object. Correct these points from the page, or leave out \
-what it does not say; change nothing else. What is still unsupported after that is cut out."""
 
 
 def sent_back(response: LLMResponse, why: str) -> list[Message]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from mcp_ghost.errors import LLMError, LLMStatusError, MCPError, UrlRefusedError
 from mcp_ghost.providers.transport import is_transient
 from mcp_ghost.text import one_line
-from movie_generator.errors import MovieGeneratorError, sounds_passing
+from movie_generator.errors import MovieGeneratorError
+from movie_generator.pages.results import sounds_passing
 
 FIRST_PAUSE = 2.0
 """Seconds between the first attempt at a job and the second; each further pause is longer."""

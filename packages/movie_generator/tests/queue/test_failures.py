@@ -16,9 +16,10 @@ from mcp_ghost.errors import LLMConnectionError, LLMStatusError, MCPServerStartu
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, error_reply, tool_reply
 from movie_generator import generate_script_from_url_with_agent
 from movie_generator.checkpoints import Store
-from movie_generator.errors import PageError, ScriptError, sounds_passing
+from movie_generator.errors import PageError, ScriptError
 from movie_generator.generate import generate_as_configured
 from movie_generator.models import VideoScript
+from movie_generator.pages.results import sounds_passing
 from movie_generator.queue import failures
 from movie_generator.queue.failures import Failure
 from movie_generator.queue.jobs import Job, JobQueue

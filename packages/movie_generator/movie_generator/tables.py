@@ -1,0 +1,17 @@
+"""Tables that are kept as data: TOML files, in which regular expressions stand in parts."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+
+def table(path: str) -> dict[str, Any]:
+    """Return what the file at ``path`` in this package holds."""
+    return tomllib.loads(files("movie_generator").joinpath(path).read_text("utf-8"))
+
+
+def compiled(patterns: Mapping[str, list[str]]) -> dict[str, re.Pattern[str]]:
+    """Return regular expressions by their names, each joined from its parts."""
+    return {name: re.compile("".join(parts)) for name, parts in patterns.items()}
