@@ -206,6 +206,18 @@ def test_a_name_that_is_not_a_tool_is_a_result_that_lists_the_tools(
     assert f"Unknown tool '{name}'. Available tools: demo.echo, demo." in str(result.error_message)
 
 
+def test_a_key_that_a_server_repeats_is_masked(tmp_path: Path) -> None:
+    key, token = "the-key-of-the-model", "the-token-of-the-server"
+    server = faulty("ok", SERVER_LOG=str(tmp_path / "log"), API_TOKEN=token)
+    config = GameConfiguration(
+        client_api_key=key,
+        mcp_enabled=True,
+        mcp_config_file=str(write_config(tmp_path / "mcp.json", demo=server)),
+    )
+    result = asyncio.run(turn(MCPManager(config=config, logger=LOGGER), text=f"{key} {token}"))
+    assert result.content == "*** ***"
+
+
 async def test_a_call_that_takes_too_long_raises_and_the_turn_goes_on(tmp_path: Path) -> None:
     manager = manager_for(tmp_path)
     await manager.connect_session()

@@ -144,6 +144,7 @@ def test_an_unknown_key_of_the_used_server_is_told_with_the_episode(
     told = [it for it in caplog.records if it.__dict__.get("event_type") == "mcp_config_warning"]
     assert len(told) == 2
     assert all("server 'a': unknown key 'colour'" in it.getMessage() for it in told)
+    assert {vars(it)["server_name"] for it in told} == {"a"}
     assert "size" not in caplog.text
 
 

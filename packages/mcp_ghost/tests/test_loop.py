@@ -15,7 +15,7 @@ import pytest
 from mcp_ghost.errors import MCPServerDiedError
 from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
-from mcp_ghost.results import ToolCallResult
+from mcp_ghost.results import ResultBudget, ToolCallResult
 from mcp_ghost.run.calls import CallPolicy, Calls
 from mcp_ghost.run.ledger import Ledger
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Kind, Tool, Toolset, outcome_of
@@ -242,6 +242,17 @@ async def test_what_a_tool_calls_an_error_is_marked_as_one() -> None:
 
     told = await Calls(Raising(fail)).answer(calls(("s.a", "{}")), 1)
     assert [it["kind"] for it in told.answers] == [Kind.TOOL_ERROR]
+
+
+async def test_an_error_of_which_only_a_part_fits_is_an_error_still() -> None:
+    async def fail(name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        return ToolCallResult(None, is_error=True, error_message=f"{name} is closed. " * 100)
+
+    policy = CallPolicy(budget=ResultBudget(100))
+    told = await Calls(Raising(fail), policy).answer(calls(("s.a", "{}")), 1)
+    said = json.loads(told.answers[0]["content"])["error"]
+    assert said.startswith("s.a is closed.")
+    assert said.endswith("limited to about 100 tokens; ask for less at a time]")
 
 
 async def test_what_a_tool_says_reaches_the_model_in_its_own_letters() -> None:
