@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from mcp_ghost.errors import MCPServerDiedError
 from mcp_ghost.loop import Batch, LoopEnd, LoopObserver, run_loop
+from mcp_ghost.media import Gallery
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
 from mcp_ghost.results import ResultBudget, ToolCallResult
 from mcp_ghost.run.calls import CallPolicy, Calls
@@ -242,6 +244,21 @@ async def test_what_a_tool_calls_an_error_is_marked_as_one() -> None:
 
     told = await Calls(Raising(fail)).answer(calls(("s.a", "{}")), 1)
     assert [it["kind"] for it in told.answers] == [Kind.TOOL_ERROR]
+
+
+@pytest.mark.parametrize("gallery", [None, Gallery()])
+@pytest.mark.parametrize("is_error", [False, True])
+async def test_images_are_attached_where_there_is_a_gallery_and_no_error(
+    gallery: Gallery | None, is_error: bool
+) -> None:
+    async def draw(name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        data = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+        image = {"type": "image", "data": data, "mimeType": "image/png"}
+        return ToolCallResult([image], is_error=is_error, error_message="No ink." * is_error)
+
+    told = await Calls(Raising(draw), CallPolicy(gallery=gallery)).answer(calls(("s.a", "{}")), 1)
+    is_attached = isinstance(told.answers[0]["content"], list)
+    assert is_attached == (gallery is not None and not is_error)
 
 
 async def test_an_error_of_which_only_a_part_fits_is_an_error_still() -> None:
