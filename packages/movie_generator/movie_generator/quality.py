@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from mcp_ghost.tables import compiled, table
 from movie_generator.grounding.language import is_in, language_name
 from movie_generator.models import Narration, VideoScript
 from movie_generator.settings import AppConfig
 from movie_generator.speech import seconds, sentences
-from movie_generator.tables import compiled, table
 
 _LONGEST_NARRATION = 60.0
 """Seconds; one or two sentences were asked for."""
@@ -19,7 +19,7 @@ _SHORTEST_REPEATED = 16
 """Letters; shorter sentences, such as "Why is that?", may come again."""
 _OFTEN, _LARGE_SHARE = 3, 3
 """How often a sentence may not come, and which part of all may not be repeated: a third."""
-_FORMS = compiled(table("quality.toml"))
+_FORMS = compiled(table("movie_generator", "quality.toml"))
 _LEAST_READ = 0.6
 """Characters of katakana for one of a text, which has more of them as a rule."""
 _FEWEST_COMPARED = 5

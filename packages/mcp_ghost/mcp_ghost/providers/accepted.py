@@ -12,28 +12,27 @@ from mcp_ghost.errors import LLMConnectionError, LLMStatusError
 from mcp_ghost.providers.common import Wire
 from mcp_ghost.providers.refusal import fields_of, is_elsewhere, names, other_name, other_value
 from mcp_ghost.results import JSONObject
+from mcp_ghost.tables import compiled, table
 
 _REFUSALS = frozenset({400, 404, 422})
 _IMAGE_REFUSALS = frozenset({400, 404, 413, 415, 422, 500})
-# OpenRouter and MiMo (404): "support image input", https://github.com/aaif-goose/goose/issues/5396;
-# llama.cpp (500): "image input is not supported", its tools/server; DeepSeek: "unknown variant
-# `image_url`, expected `text`"; Groq: "content must be a string"; llama.cpp of results (400):
-# "should be 'Input text'".
-_OF_IMAGES = re.compile(
-    r"image|mmproj|multimodal|vision|must be a string|should be .input text", re.I
-)
-# OpenAI: "could not be verified", https://github.com/openai/codex/issues/8145; "was not issued to
-# this caller", https://github.com/anomalyco/opencode/issues/48773; "Item 'rs_1' of type 'reasoning'
-# was provided without its required following item", "Item with id 'rs_1' not found"; Anthropic:
-# "Invalid `signature` in `thinking` block".
-_OF_STATE = re.compile(
-    r"encrypted.content.*(?:verif|decrypt|pars|not issued)|without its required"
-    r"|item with id \S+ not found|invalid .signature",
-    re.I,
-)
+_PHRASES = table("mcp_ghost.providers", "phrases.toml")
+_SAYS = compiled(_PHRASES["accepted"])
+_ROOM = compiled(_PHRASES["room"])
+_MENTIONS = compiled(_PHRASES["mentions"])
+_WANTS = compiled(_PHRASES["wants"])
+"""What some models want of a request, and no field says."""
+_HOW = {
+    "tools": "with definitions of the tools in the history",
+    "tool_call_id": "with ids of nine letters or digits",
+    "turns": "with a reply between a tool's result and the user's words",
+    "system": "with instructions as words of the user",
+    "images": "without images",
+    "reasoning": "without the reasoning of earlier replies",
+}
+"""How a request goes on that is given what it wants, or is left without the last two."""
 # Which of two that exclude each other is left out: the first here.
 _LEAST_NEEDED = ("top_p", "top_k", "generationConfig.topP", "parallel_tool_calls", "stream_options")
-_TOGETHER = re.compile(r"\bboth\b|together|only one|simultaneous|combin|mutually", re.I)
 _IN_MESSAGES = (
     "cache_control",
     "reasoning_content",
@@ -43,128 +42,9 @@ _IN_MESSAGES = (
 )
 """Fields that messages and tools can do without."""
 _IN_SCHEMAS = re.compile(r"parameters|schema|\.input\b")
-_WANTS = {
-    # LiteLLM before Claude, https://github.com/anomalyco/opencode/issues/8246; Anthropic and
-    # Bedrock: "must define tools", "toolConfig field must be defined".
-    "tools": (
-        re.compile(
-            r"without .?tools=?.? param|must define tools|toolconfig field must be defined", re.I
-        ),
-        "with definitions of the tools in the history",
-    ),
-    # Mistral, and others with its models: https://github.com/nearai/ironclaw/issues/1241
-    "tool_call_id": (
-        re.compile(r"a-z, A-Z, 0-9,? (?:and|with a) length", re.I),
-        "with ids of nine letters or digits",
-    ),
-    # Mistral, https://github.com/avante-corp/avante.nvim/pull/2695; templates of its models.
-    "turns": (
-        re.compile(r"role .?user.? after role .?tool|roles must alternate", re.I),
-        "with a reply between a tool's result and the user's words",
-    ),
-    # Gemma, at Google ("Developer instruction is not enabled") and in vLLM with its chat template
-    # ("System role not supported"); OpenAI's o1: "'messages[0].role' does not support 'system'".
-    "system": (
-        re.compile(
-            r"(?:developer|system) (?:instruction|role|message)s? (?:is |are )?not (?:en|sup)"
-            r"|not support (?:the )?.?system\b",
-            re.I,
-        ),
-        "with instructions as words of the user",
-    ),
-}
-"""What some models want of a request, and no field says."""
-_LEFT_OUT = {
-    "images": (_IMAGE_REFUSALS, _OF_IMAGES, "without images"),
-    "reasoning": (_REFUSALS, _OF_STATE, "without the reasoning of earlier replies"),
-}
-"""What messages can do without: the statuses and words of its refusals, and how it goes on."""
 _HUNG_UP = "without sending a response"
-_MENTIONS = {
-    # DeepSeek and Groq know no schemas; Groq: "json mode cannot be combined with tool/function
-    # calling". "Requested parameters" is what OpenRouter calls them when no provider of the model
-    # knows any.
-    "response_format": re.compile(
-        r"response.?format|json.?schema|json.?mode|requested parameters", re.I
-    ),
-    "temperature": re.compile(r"temperature", re.I),
-    "top_p": re.compile(r"top_p", re.I),
-    "top_k": re.compile(r"top_k", re.I),
-    "min_p": re.compile(r"min_p", re.I),
-    "include": re.compile(r"encrypted.?content (?:is )?not supported|\binclude\b", re.I),
-    # Gemma: "JSON mode is not enabled"; Gemini: "a response mime type ... is unsupported" beside
-    # tools, and "Penalty is not enabled".
-    **dict.fromkeys(
-        ("responseMimeType", "responseJsonSchema"), re.compile(r"json.?mode|response.?mime", re.I)
-    ),
-    **dict.fromkeys(
-        ("presencePenalty", "frequencyPenalty", "presence_penalty", "frequency_penalty"),
-        re.compile(r"\bpenalty is", re.I),
-    ),
-    # Claude Haiku 4.5: "This model does not support the effort parameter", "adaptive thinking is
-    # not supported on this model", https://github.com/elizaOS/eliza/pull/16175; Gemini 2.5 Pro:
-    # "Budget 0 is invalid. This model only works in thinking mode", "does not support setting
-    # thinking_budget to 0", https://github.com/GewoonJaap/gemini-cli-openai/issues/22; Ollama:
-    # "does not support thinking".
-    "output_config.effort": re.compile(r"\beffort\b", re.I),
-    "thinking": re.compile(r"adaptive thinking|support thinking|thinking\.type", re.I),
-    "generationConfig.thinkingConfig": re.compile(r"thinking|budget \d", re.I),
-    "reasoning_effort": re.compile(
-        r"reasoning.?(?:effort|value)|support thinking|think value|budget \d"
-        r"|thinking (?:mode|level)|thinking.?budget",
-        re.I,
-    ),
-    # OpenAI shows what some models thought only to organisations that it has verified.
-    "reasoning.summary": re.compile(r"reasoning.summar", re.I),
-    "stream_options": re.compile(r"stream_options", re.I),
-    # OpenAI streams some models only for organisations that it has verified.
-    "stream": re.compile(r"\bstream\b(?!_)|streaming", re.I),
-}
 _LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """The fields that say how long a reply may be."""
-# Anthropic: "max_tokens: 64000 > 4096, which is the maximum"; OpenAI and MiMo: "This model supports
-# at most 4096 completion tokens", https://github.com/opencode-ai/opencode/issues/140; DeepSeek:
-# "the valid range of max_tokens is [1, 8192]"; Bedrock: "The maximum tokens you requested exceeds
-# the model limit of 8192"; Fireworks: "Requests with max_tokens > 4096 must have stream=true";
-# OpenRouter, with 402: "You requested up to 65536 tokens, but can only afford 3000",
-# https://github.com/can1357/oh-my-pi/issues/9569.
-_LONGEST = re.compile(
-    r"max_\w*tokens\W{1,4}\d{1,9} > (\d{1,9})|at most (\d{1,9}) (?:completion|output) tokens"
-    r"|max_\w*tokens[^\[\n]{0,40}\[\d{1,9}, ?(\d{1,9})\]|exceeds the model limit of (\d{1,9})"
-    r"|max_\w*tokens > (\d{1,9}) must|can only afford (\d{1,9})"
-)
-# Anthropic, of models before 4.5: "input length and `max_tokens` exceed context limit: 150000 +
-# 64000 > 200000", https://github.com/docker/docker-agent/issues/569; vLLM: "(64000 > 32768 -
-# 5000)", https://github.com/claude-code-best/claude-code/issues/272; Together, of Text Generation
-# Inference: "must be <= 8193. Given: 200 `inputs` tokens and 64000"; OpenAI, older vLLM and
-# OpenRouter: "maximum context length is 8192 tokens. However, you requested 8256 tokens (64 in the
-# messages, 8192 in the completion)", https://github.com/ChatGPTNextWeb/NextChat/issues/3195.
-_ROOM = (
-    re.compile(r"context limit: (?P<used>\d{1,9}) \+ \d{1,9} > (?P<all>\d{1,9})"),
-    re.compile(r"\(\d{1,9} > (?P<all>\d{1,9}) - (?P<used>\d{1,9})\)"),
-    re.compile(r"must be <= (?P<all>\d{1,9})\. Given: (?P<used>\d{1,9}) "),
-    re.compile(
-        r"context length is (?P<all>\d{1,9}) tokens.{1,40}requested (?:about )?(?P<used>\d{1,9}) "
-        r"tokens \(.{1,200}?(?P<reply>\d{1,9}) (?:in|of|for) (?:the|your) (?:completion|output)"
-    ),
-)
-# OpenAI: "To use function tools, use /v1/responses or set reasoning_effort to 'none'",
-# https://github.com/jeddict/jeddict-ai/issues/349; "only supported in v1/responses", "This is not a
-# chat model and thus not supported in the v1/chat/completions endpoint"; Copilot: "is not
-# accessible via the /chat/completions endpoint", https://github.com/github/copilot-cli/issues/4337;
-# Azure: "The chatCompletion operation does not work with the specified model".
-_NOT_CHAT = re.compile(
-    r"/responses\b|responses (?:api|endpoint)|chatcompletion operation does not work"
-    r"|not (?:a chat model|supported in the v1/chat|accessible via the /chat)",
-    re.I,
-)
-# OpenAI: "is not supported with the Responses API"; others: "use /v1/chat/completions instead".
-_NOT_RESPONSES = re.compile(
-    r"chat/completions|not support\w*[^.]{0,40}\b(?:responses api|/responses\b)"
-    r"|responses api[^.]{0,20} not |unknown (?:request )?url",
-    re.I,
-)
-_NONE = re.compile(r"set reasoning_effort to .?none", re.I)
 _NO_SUCH_ADDRESS = frozenset({404, 405, 501})
 _OF_MODEL = re.compile(r"model|deployment", re.I)
 _LEAST_ROOM = 1024
@@ -249,7 +129,8 @@ class Accepted:
         """
         other = named_wire(path, error)
         here: Wire = "chat" if other == "responses" else "responses"
-        is_offer = here == "chat" and self.thinks_with_tools and bool(_NONE.search(error.said))
+        is_named = _SAYS["no_effort"].search(error.said) is not None
+        is_offer = here == "chat" and self.thinks_with_tools and is_named
         self.thinks_with_tools &= not is_offer
         is_open = other not in self.left or (other == "chat" and not self.thinks_with_tools)
         if other and may_turn and is_open and here not in self.left:
@@ -269,7 +150,7 @@ class Accepted:
 
     def learn(self, payload: JSONObject, error: LLMStatusError) -> dict[str, str]:
         """Take in which fields of ``payload`` are refused, if any, and how they are sent then."""
-        if error.status not in {402, *_REFUSALS} or _OF_STATE.search(error.said):
+        if error.status not in {402, *_REFUSALS} or _SAYS["reasoning"].search(error.said):
             return {}
         said, param = error.said, error.named.get("param", "")
         if " " in param:  # MiMo's whole reason: https://github.com/AQBot-Desktop/AQBot/issues/93
@@ -286,10 +167,10 @@ class Accepted:
             self.longest = limit  # without a length, it counts the longest that the model writes
             self.wants.add("max_tokens")
             return {"max_tokens": f"with max_tokens of {limit}"}
-        for wish, (pattern, how) in _WANTS.items():
+        for wish, pattern in _WANTS.items():
             if wish not in self.wants and pattern.search(said):
                 self.wants.add(wish)
-                return {wish: how}
+                return {wish: _HOW[wish]}
         fields = dict(fields_of(payload))
         refused: list[str] = []
         for path in fields:
@@ -301,7 +182,7 @@ class Accepted:
         refused = [it for it in refused if not any(part.startswith(f"{it}.") for part in refused)]
         if about := [path for path in refused if param and names(path, "", param)]:
             refused = about
-        elif len(refused) > 1 and _TOGETHER.search(said):
+        elif len(refused) > 1 and _SAYS["together"].search(said):
             refused = [next((it for it in _LEAST_NEEDED if it in refused), refused[-1])]
         learned = {path: self._corrected(path, fields[path], payload, said) for path in refused}
         for name in _IN_MESSAGES if not learned else ():
@@ -313,11 +194,11 @@ class Accepted:
 
     def leave_out(self, error: LLMStatusError, *, has_images: bool) -> dict[str, str]:
         """Take in, once, whether ``error`` is about images or what models attach to replies."""
-        for what, (statuses, words, how) in _LEFT_OUT.items():
+        for what, statuses in {"images": _IMAGE_REFUSALS, "reasoning": _REFUSALS}.items():
             is_there = has_images if what == "images" else what not in self.wants
-            if is_there and error.status in statuses and words.search(error.said):
+            if is_there and error.status in statuses and _SAYS[what].search(error.said):
                 self.wants.add(what)
-                return {what: how}
+                return {what: _HOW[what]}
         return {}
 
     def _corrected(self, path: str, value: object, payload: JSONObject, said: str) -> str:
@@ -345,10 +226,10 @@ def named_wire(path: str, error: LLMStatusError) -> Wire | None:
     """The other of OpenAI's wires, if ``error`` says that a request at ``path`` belongs there."""
     said = error.said
     if path.endswith("/chat/completions") and error.status in _REFUSALS:
-        return "responses" if _NOT_CHAT.search(said) else None
+        return "responses" if _SAYS["not_chat"].search(said) else None
     if not path.endswith("/responses"):
         return None
-    names_chat = error.status in _REFUSALS and _NOT_RESPONSES.search(said)
+    names_chat = error.status in _REFUSALS and _SAYS["not_responses"].search(said)
     return "chat" if is_no_address(error) or names_chat else None
 
 
@@ -359,9 +240,9 @@ def is_no_address(error: LLMStatusError) -> bool:
 
 def _longest(said: str) -> int:
     """The number of tokens that ``said`` names as the most, or leaves room for; 0 for none."""
-    if found := _LONGEST.search(said):
+    if found := _SAYS["longest"].search(said):
         return int(next(filter(None, found.groups())))
-    for pattern in _ROOM:
+    for pattern in _ROOM.values():
         if found := pattern.search(said):
             numbers = {name: int(it) for name, it in found.groupdict().items()}
             room = numbers["all"] - numbers["used"] + numbers.get("reply", 0)

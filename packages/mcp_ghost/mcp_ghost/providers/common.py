@@ -16,6 +16,7 @@ from mcp_ghost.providers.parameters import odd_names
 from mcp_ghost.providers.schema import is_recursive
 from mcp_ghost.providers.streaming import Assembler
 from mcp_ghost.results import JSONObject, strict_json
+from mcp_ghost.tables import compiled, table
 
 Wire: TypeAlias = Literal["chat", "responses"]
 """OpenAI's formats: chat completions, and the Responses API."""
@@ -30,48 +31,13 @@ MOST_DOLLARS = 10**4
 DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 _COUNT = re.compile(r"tokens$|token_?count$", re.IGNORECASE)
 
-# Groq (https://console.groq.com/docs/tool-use), Ollama (https://github.com/ollama/ollama/issues/12884)
-# and llama.cpp (common/chat.cpp); Gemini's finish reason, also where it speaks OpenAI's format.
-_MALFORMED_CALL = re.compile(
-    r"tool_use_failed|failed to call a function|error parsing tool call"
-    r"|failed to parse (?:input at pos|(?:tool|function) call)|malformed_function_call",
-    re.IGNORECASE,
-)
-# The types of Anthropic's errors (anthropic.types.shared.ErrorObject), then the codes of OpenAI's
-# (openai.types.responses.ResponseError.code, and those of its streams that the type leaves out).
-_STATUS = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-    "server_error": 500,
-    "rate_limit_exceeded": 429,
-    "insufficient_quota": 429,
-    "server_is_overloaded": 503,
-    "slow_down": 503,
-    "vector_store_timeout": 504,
-}
+_PHRASES = table("mcp_ghost.providers", "phrases.toml")
+_SAYS = compiled(_PHRASES["reply"])
+_STATUS: dict[str, int] = _PHRASES["statuses"]
 _ID, _SHORT_ID = re.compile("[A-Za-z0-9_-]{1,40}"), re.compile("[A-Za-z0-9]{9}")
 LONGEST_MARK = 40
 """Characters of the mark of a chat template."""
 _LENIENT = json.JSONDecoder(strict=False)
-# Marks of chat templates: ChatML, Llama, gpt-oss, GLM, DeepSeek, Gemma, Mistral.
-_BEGUN = re.compile(
-    r"\s*(?:<s>(?!.*</s>\s*\S)|<\|assistant\|>|<\|im_start\|>assistant\b"
-    r"|<\|start_header_id\|>assistant<\|end_header_id\|>)\s*",
-    re.DOTALL,
-)
-_ENDED = re.compile(
-    r"(?:<[|\uff5c](?:im_end|eo[tm]_id|end(?:[_\u2581]?of[_\u2581]\w{1,20}|oftext)?|return|call|user"
-    r"|observation)[|\uff5c]>|</s>|<end_of_turn>|<eos>)\s*\Z"
-)
-_NEXT_TURN = re.compile(r"<\|(?:im_end|eot_id)\|>\s*<\|(?:im_start|start_header_id)\|>")
 _MOST_WRITTEN = 1000
 """Characters that are shown of a call which cannot be read."""
 
@@ -252,12 +218,12 @@ def blocks_in(content: object) -> list[JSONObject]:
 
 def cleared(said: str) -> str:
     """``said`` without the marks of a chat template that some servers leave around it."""
-    begun = _BEGUN.match(said)
+    begun = _SAYS["begun"].match(said)
     said = said[begun.end() :] if begun else said
-    turn = _NEXT_TURN.search(said)
+    turn = _SAYS["next_turn"].search(said)
     if turn and "<|" not in said[: turn.start()]:  # what follows, the model made up
         said = said[: turn.start()]
-    while ended := _ENDED.search(said, max(0, len(said) - LONGEST_MARK)):
+    while ended := _SAYS["ended"].search(said, max(0, len(said) - LONGEST_MARK)):
         if ended[0].startswith("</s>") and "<s>" in said:  # HTML's, of words that no longer hold
             break
         said = said[: ended.start()].rstrip()
@@ -497,7 +463,7 @@ def error_names(body: object) -> dict[str, str]:
 def malformed_call(body: object, said: str = "") -> LLMMalformedCallError | None:
     """The error in ``body`` or ``said``, if it is that of a call which the model wrote wrongly."""
     said = said or error_text(body)
-    if not _MALFORMED_CALL.search(" ".join([said, *error_names(body).values()])):
+    if not _SAYS["malformed_call"].search(" ".join([said, *error_names(body).values()])):
         return None
     wrote = at(body, "error", "failed_generation")
     shown = f" It wrote: {str(wrote)[:_MOST_WRITTEN]}" if wrote else ""

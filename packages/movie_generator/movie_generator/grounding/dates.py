@@ -10,8 +10,8 @@ from operator import attrgetter
 
 from babel.dates import get_day_names, get_month_names
 
+from mcp_ghost.tables import compiled
 from movie_generator.grounding.language import WORDS, locales
-from movie_generator.tables import compiled
 
 _DAY_AND_MONTH = re.compile(r"(?<![\d.,])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(?!\d)")
 _FORMS = compiled(WORDS["patterns"]["dates"])

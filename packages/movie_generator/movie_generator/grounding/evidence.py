@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 
+from mcp_ghost.tables import compiled
 from movie_generator.grounding.dates import moments
 from movie_generator.grounding.figures import Figures
 from movie_generator.grounding.folding import Folded, bare, fold, folded
@@ -18,7 +19,6 @@ from movie_generator.grounding.language import WORDS, is_caseless, language_of
 from movie_generator.grounding.names import Words, capitalized, named_in, unknown_names
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import with_codes
-from movie_generator.tables import compiled
 
 _CELLS = re.compile(r"\||(?<=\d)\s*\n\s*(?=\d)")
 """What divides two numbers that would look like one: 12 | 500."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
+from mcp_ghost.tables import compiled
 from movie_generator.grounding.dates import Moment, moments
 from movie_generator.grounding.language import OF_SCRIPTS, SMALL, WORDS
 from movie_generator.grounding.numerals import roman_value
 from movie_generator.grounding.quantities import BELOW, Quantity, quantities, stem, together
 from movie_generator.grounding.units import SHARE, units
-from movie_generator.tables import compiled
 
 _ROMAN = re.compile(r"\b[A-Z][a-z]+ (I{1,3}|IV|VI{0,3}|IX|XI{0,3}|XIV|XVI{0,3})\b")
 _OF_TALK = frozenset(WORDS["names"]["talk"].split())

@@ -11,10 +11,10 @@ from contextlib import suppress
 from babel import Locale, UnknownLocaleError, localedata
 from babel.core import get_global
 
-from movie_generator.tables import table
+from mcp_ghost.tables import table
 
-WORDS = table("grounding/words.toml")
-UNITS = table("grounding/units.toml")
+WORDS = table("movie_generator", "grounding/words.toml")
+UNITS = table("movie_generator", "grounding/units.toml")
 _WORDS: dict[str, frozenset[str]] = {
     code: frozenset(words.split()) for code, words in WORDS["small"].items()
 }

@@ -16,11 +16,11 @@ from typing import Self
 import hunspell
 from hunspell import Hunspell
 
+from mcp_ghost.tables import compiled
 from movie_generator.grounding.folding import without_accents
 from movie_generator.grounding.language import WORDS, is_caseless
 from movie_generator.grounding.numerals import in_digits
 from movie_generator.grounding.units import units
-from movie_generator.tables import compiled
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _TITLES = frozenset(WORDS["names"]["titles"].split())

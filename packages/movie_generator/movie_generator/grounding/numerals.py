@@ -5,8 +5,8 @@ import unicodedata
 
 from text_to_num import find_numbers
 
+from mcp_ghost.tables import compiled
 from movie_generator.grounding.language import WORDS
-from movie_generator.tables import compiled
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
 # "a second", "per second": a time. "the second", "twenty-second": a place in an order.

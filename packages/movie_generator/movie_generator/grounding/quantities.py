@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product, takewhile
 from typing import Self
 
+from mcp_ghost.tables import compiled
 from movie_generator.grounding.language import SMALL, WORDS
 from movie_generator.grounding.units import DEGREES, MONEY, SHARE, SIGNS, Units, factors, units
-from movie_generator.tables import compiled
 
 _SCALES = {
     name: float(value) for value, names in WORDS["scales"].items() for name in names.split("|")

@@ -15,10 +15,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from mcp_ghost.tables import compiled, table
 from movie_generator.pages.decoding import decoded
 from movie_generator.pages.head import attribute, head_of
 from movie_generator.pages.page import RAISED_DIGITS, Page, absolute, line, tidy, usable_images
-from movie_generator.tables import compiled, table
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -38,7 +38,7 @@ _SHORT_PAGE = 700
 """Characters; where there are so few, those around the text cost little."""
 _SHORTEST_PAGE = 200
 """Characters; fewer in a <noscript> only ask for a browser, and fewer on a page are all of it."""
-_FORMS = compiled(table("pages/markup.toml"))
+_FORMS = compiled(table("movie_generator", "pages/markup.toml"))
 _ANY = "//*[not(self::html or self::head or self::body)]"
 _INK = re.compile(r"(?:^|;)\s*color\s*:\s*([^;!]+)", re.IGNORECASE)
 _PAPER = re.compile(r"(?:^|;)\s*background(?:-color)?\s*:\s*([^;!]+)", re.IGNORECASE)

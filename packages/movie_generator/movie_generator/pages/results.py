@@ -15,16 +15,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_ghost.media import media_in
+from mcp_ghost.tables import compiled, table
 from mcp_ghost.text import one_line
-from movie_generator.tables import compiled, table
 
-_FIELDS = table("pages/scrapers.toml")
+_FIELDS = table("movie_generator", "pages/scrapers.toml")
 _TEXTS, _STATUSES = _FIELDS["texts"], _FIELDS["statuses"]
 _LONGEST_NOTICE = 700
 """Characters; what is longer is a page, whatever words it begins with."""
 _LONGEST_LEAD = 100
 """Of words such as "Here is the page:" beside the page."""
-_SAYS = compiled(table("pages/notices.toml"))
+_SAYS = compiled(table("movie_generator", "pages/notices.toml"))
 """What sites and tools say in place of a page."""
 _STATUS_ALONE = re.compile(r"([45]\d\d)(?: [A-Z].{0,40})?")
 _TITLED = re.compile(

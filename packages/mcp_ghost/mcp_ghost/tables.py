@@ -3,13 +3,15 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
 
-def table(path: str) -> dict[str, Any]:
-    """Return what the file at ``path`` in this package holds."""
-    return tomllib.loads(files("movie_generator").joinpath(path).read_text("utf-8"))
+@cache
+def table(package: str, path: str) -> dict[str, Any]:
+    """Return what the file at ``path`` in ``package`` holds."""
+    return tomllib.loads(files(package).joinpath(path).read_text("utf-8"))
 
 
 def compiled(patterns: Mapping[str, list[str]]) -> dict[str, re.Pattern[str]]:
