@@ -6,8 +6,9 @@ Programs share files and people copy entries between them, so an entry may use t
 import re
 from collections.abc import Callable, Mapping
 from operator import not_
-from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from mcp_ghost.tables import table
 
 
 class Key(NamedTuple):
@@ -17,19 +18,6 @@ class Key(NamedTuple):
     read: Callable[[Any], Any] = lambda value: value
     kind: type = object
     """What ``read`` takes; any other value stays as it is, and is refused as a value of ours."""
-
-
-class Dialect(NamedTuple):
-    """The configuration of one program."""
-
-    program: str
-    holder: str
-    """The key that holds the servers; a dot leads into an object, or is part of a name."""
-    keys: Mapping[str, Key] = MappingProxyType({})
-    without_effect: tuple[str, ...] = ()
-    """What concerns that program alone; other keys that we do not know are worth a warning."""
-    trailing_commas: bool = False
-    """Whether its JSON may hold them. All may hold comments."""
 
 
 _TRANSPORTS = {
@@ -96,119 +84,33 @@ def _references(variables: Mapping[str, object]) -> dict[str, str]:
 
 _BUILT_IN = ("builtin", "platform", "frontend", "inline_python", "extension")
 """Servers that only their own program can start: of Goose by their type, of Zed by their source."""
-_OAUTH, _TYPE = Key("auth", _oauth), Key("type", _transport, str)
-_ENABLED = Key("disabled", not_, bool)
-_WITH_HEADERS = Key("headers", lambda request: request.get("headers"), Mapping)
-_ONLY_THESE, _NOT_THESE = Key("include_tools"), Key("exclude_tools")
-
-DIALECTS = (
-    Dialect(
-        "mcp_ghost", "mcpServers", {"type": _TYPE, "transport": _TYPE}, ("name", "description")
+_READINGS = {
+    "transport": Key("type", _transport, str),
+    "oauth": Key("auth", _oauth),
+    "auth of any form": Key("auth", _auth),
+    "scopes": Key("auth", lambda value: _oauth({"scopes": value}) if value else None),
+    "enabled": Key("disabled", not_, bool),
+    "names of variables": Key("inherit_env", _names, list),
+    "env from variables": Key(
+        "env", lambda it: _references({str(name): name for name in it}), list
     ),
-    Dialect("Claude Desktop", "mcpServers"),
-    Dialect("Claude Code", "mcpServers", {"oauth": _OAUTH}, ("timeout", "alwaysLoad")),
-    Dialect("Cursor", "mcpServers", {"envFile": Key("env_file"), "auth": Key("auth", _auth)}),
-    Dialect(
-        "VS Code",
-        "servers",
-        {"envFile": Key("env_file")},
-        ("dev", "gallery", "version"),
-        trailing_commas=True,
+    "object with headers": Key("headers", lambda it: it.get("headers"), Mapping),
+    "headers from variables": Key("headers", _references, Mapping),
+    "token in a variable": Key(
+        "headers", lambda name: {"Authorization": f"Bearer ${{env:{name}}}"}, str
     ),
-    Dialect("VS Code's settings.json", "mcp.servers", trailing_commas=True),
-    Dialect(
-        "Cline",
-        "mcpServers",
-        {"transportType": _TYPE},
-        ("autoApprove", "alwaysAllow", "timeout", "remoteConfigured"),
-    ),
-    Dialect("Windsurf", "mcpServers", {"serverUrl": Key("url"), "disabledTools": _NOT_THESE}),
-    Dialect(
-        "Gemini CLI",
-        "mcpServers",
-        {
-            "httpUrl": Key("url"),
-            "includeTools": _ONLY_THESE,
-            "excludeTools": _NOT_THESE,
-            "oauth": _OAUTH,
-        },
-        ("timeout", "description", "extensionName"),
-    ),
-    Dialect(
-        "Zed",
-        "context_servers",
-        {"enabled": _ENABLED},
-        ("source", "settings"),
-        trailing_commas=True,
-    ),
-    Dialect(
-        "Codex",
-        "mcp_servers",
-        {
-            "enabled": _ENABLED,
-            "env_vars": Key("inherit_env", _names, list),
-            "http_headers": Key("headers"),
-            "env_http_headers": Key("headers", _references, Mapping),
-            "bearer_token_env_var": Key(
-                "headers", lambda name: {"Authorization": f"Bearer ${{env:{name}}}"}, str
-            ),
-            "scopes": Key("auth", lambda value: _oauth({"scopes": value}) if value else None),
-            "enabled_tools": _ONLY_THESE,
-            "disabled_tools": _NOT_THESE,
-        },
-        (
-            *("startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "required"),
-            *("oauth_resource", "default_tools_approval_mode", "supports_parallel_tool_calls"),
-        ),
-    ),
-    # https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
-    Dialect("GitHub Copilot CLI", "mcpServers", {"tools": Key("include_tools", _chosen)}),
-    Dialect(  # https://opencode.ai/docs/mcp-servers
-        "OpenCode",
-        "mcp",
-        {"environment": Key("env"), "enabled": _ENABLED, "oauth": _OAUTH},
-        ("timeout",),
-        trailing_commas=True,
-    ),
-    Dialect(  # https://github.com/wenb1n-dev/mysql_mcp_server_pro/issues/6
-        "Cherry Studio",
-        "mcpServers",
-        {"isActive": _ENABLED, "baseUrl": Key("url"), "disabledTools": _NOT_THESE},
-        ("name", "description", "registryUrl"),
-    ),
-    # https://docs.continue.dev/reference
-    Dialect(
-        "Continue", "mcpServers", {"requestOptions": _WITH_HEADERS}, ("name", "connectionTimeout")
-    ),
-    Dialect(  # https://block.github.io/goose/docs/guides/config-files
-        "Goose",
-        "extensions",
-        {
-            "enabled": _ENABLED,
-            "cmd": Key("command"),
-            "uri": Key("url"),
-            "envs": Key("env"),
-            # names of what its keyring or environment holds
-            "env_keys": Key("env", lambda names: _references({str(it): it for it in names}), list),
-            "available_tools": Key("include_tools", lambda it: it or None),
-        },
-        ("name", "description", "display_name", "bundled", "timeout"),
-    ),
-    Dialect("Amp", "amp.mcpServers", {"includeTools": _ONLY_THESE}),  # https://ampcode.com/manual
-    # https://docs.augmentcode.com/setup-augment/mcp
-    Dialect("Augment", "augment.advanced.mcpServers", {}, ("name",), trailing_commas=True),
-    # https://github.com/nanbingxyz/5ire/issues/74
-    Dialect("5ire", "servers", {"isActive": _ENABLED}, ("key", "description")),
-    # https://github.com/janhq/jan/blob/main/src-tauri/src/core/mcp/constants.rs
-    Dialect("Jan", "mcpServers", {"active": _ENABLED}, ("official", "timeout")),
-    # https://github.com/github/github-mcp-server/blob/main/docs/installation-guides
-    Dialect("GitHub Copilot for JetBrains", "servers", {"requestInit": _WITH_HEADERS}),
-)
-"""As each program documents it; how values refer to variables is in ``variables.py``."""
-
-KEYS = {name: key for dialect in DIALECTS for name, key in dialect.keys.items()}
-_WITHOUT_EFFECT = frozenset(name for dialect in DIALECTS for name in dialect.without_effect)
-HOLDERS = tuple(dict.fromkeys(dialect.holder for dialect in DIALECTS))
+    "tools or *": Key("include_tools", _chosen),
+    "tools or none": Key("include_tools", lambda it: it or None),
+}
+DIALECTS = table("mcp_ghost.config", "dialects.toml")
+"""By the programs' names; see ``dialects.toml``."""
+KEYS = {
+    name: _READINGS.get(ours) or Key(ours)
+    for dialect in DIALECTS.values()
+    for name, ours in dialect.get("keys", {}).items()
+}
+_WITHOUT_EFFECT = {name for it in DIALECTS.values() for name in it.get("without_effect", ())}
+HOLDERS = tuple(dict.fromkeys(it["holder"] for it in DIALECTS.values()))
 
 
 def servers_in(document: object) -> Mapping[str, Any] | None:
@@ -226,7 +128,9 @@ def servers_in(document: object) -> Mapping[str, Any] | None:
 
 def takes_trailing_commas(document: object) -> bool:
     """Whether a program whose configuration this may be takes them."""
-    return any(_held(document, it.holder) for it in DIALECTS if it.trailing_commas)
+    return any(
+        _held(document, it["holder"]) for it in DIALECTS.values() if it.get("trailing_commas")
+    )
 
 
 def _held(document: object, holder: str) -> Mapping[str, Any] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mcp_ghost.config import ServerConfig, load_servers
-from mcp_ghost.config.dialects import DIALECTS, translated
+from mcp_ghost.config.dialects import DIALECTS, KEYS, translated
 from mcp_ghost.errors import MCPConfigError
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
 from tests.support import ROOT, warm
@@ -85,15 +85,16 @@ def test_the_configuration_of_another_program_works_as_it_is(program: str, proje
 
 
 def test_every_program_of_the_table_has_an_example_here() -> None:
-    assert {it.program for it in DIALECTS} - {"mcp_ghost"} == {*EXAMPLES}
+    assert {*DIALECTS} - {"mcp_ghost"} == {*EXAMPLES}
 
 
 def test_the_readme_shows_the_table() -> None:
     text = (ROOT / "packages/mcp_ghost/docs/servers.md").read_text(encoding="utf-8")
-    for dialect in DIALECTS[1:]:
-        keys = ", ".join(f"`{name}`: `{key.ours}`" for name, key in dialect.keys.items()) or NONE
-        without_effect = ", ".join(f"`{name}`" for name in dialect.without_effect) or NONE
-        row = f"| {dialect.program} | `{dialect.holder}` | {keys} | {without_effect} |\n"
+    for program, dialect in [*DIALECTS.items()][1:]:
+        ours = (f"`{name}`: `{KEYS[name].ours}`" for name in dialect.get("keys", ()))
+        keys, without_effect = ", ".join(ours) or NONE, dialect.get("without_effect", ())
+        others = ", ".join(f"`{name}`" for name in without_effect) or NONE
+        row = f"| {program} | `{dialect['holder']}` | {keys} | {others} |\n"
         assert row in text
 
 
