@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from managers.answer import AgentResponse, UnplayableError, answer_format, plan_in, read_answer
 from managers.tools.events import ToolEvents
 from managers.tools.session import ToolSession
-from mcp_ghost.errors import LLMError, LLMStatusError, is_out_of_credit
+from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.loop import LoopEnd, LoopObserver, names_of, run_loop
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema, Usage, assistant_message
+from mcp_ghost.providers.refusal import is_out_of_credit
 from prompts import load_prompt, with_hints
 from session.events import event_context, log_event
 from session.game_configuration import GameConfiguration

@@ -21,34 +21,10 @@ MCPGhostError
     └── GoldenExhaustedError        it holds fewer replies than were asked for (an LLMError too)
 """
 
-import re
 from collections.abc import Mapping
 
 from mcp_ghost.messages import Usage
 
-# OpenAI's, Azure's and Qwen's insufficient_quota, Moonshot's exceeded_current_quota_error,
-# LiteLLM's budget_exceeded, Zhipu's code 1113 (https://docs.bigmodel.cn/cn/faq/api-code), xAI's
-# words (https://github.com/continuedev/continue/issues/10373); what Google and OpenRouter
-# (https://github.com/Gitlawb/openclaude/issues/936) give for one day. A rate limit has the same
-# status, and at Google the same words.
-_OUT_OF_CREDIT = re.compile(
-    r"insufficient_(?:quota|balance)|exceeded_current_quota|billing_|budget_exceeded|^1113$"
-    r"|all available credits|free-models-per-day|PerDay",
-    re.MULTILINE,
-)
-# Of these providers in this order: OpenAI, Anthropic, llama.cpp, LM Studio, MiniMax, OpenRouter;
-# xAI and vLLM; Groq and Cerebras; OpenAI of one request beyond a minute's tokens; Kimi; Copilot;
-# Qwen and NVIDIA; Zhipu; Cohere; Text Generation Inference and Together; SambaNova; Gemini; Claude
-# without a long context. Most stand in packages/ai/src/utils/overflow.ts of
-# https://github.com/badlogic/pi-mono with the providers' words.
-_TOO_LONG = re.compile(
-    r"context.(?:length|size|window|limit)|too long|exceeds? the .*(?:token|context)"
-    r"|maximum (?:prompt|model) length|(?:reduce|shorten) the length|tokens must be reduced"
-    r"|model token limit|exceeds the limit of \d|input length|prompt (?:exceeds|超长)"
-    r"|too many tokens: |must have less than \d+ tokens|`inputs` tokens|tokens long"
-    r"|payload size exceeds|long context",
-    re.IGNORECASE,
-)
 POSIX_ONLY = "mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
 """What is said where there are neither process groups nor ``flock``."""
 
@@ -133,17 +109,6 @@ class LLMStatusError(LLMError):
         """Seconds that the provider asked us to wait, where it said so."""
         self.named = named or {}
         """What it says beside its words: the "type", "code" and "param" of the error."""
-
-
-def is_out_of_credit(said: str, named: Mapping[str, str]) -> bool:
-    """Whether an error says that the account has used up what it has, which no waiting cures."""
-    return _OUT_OF_CREDIT.search("\n".join([said, *named.values()])) is not None
-
-
-def is_too_long(error: LLMStatusError) -> bool:
-    """Whether a request is more than the model can read, or its server takes at once."""
-    said = "\n".join([error.said, *error.named.values()])
-    return error.status == 413 or _TOO_LONG.search(said) is not None
 
 
 class LLMReplyError(LLMError):

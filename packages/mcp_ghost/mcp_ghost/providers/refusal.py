@@ -6,7 +6,7 @@ of parameters.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_ghost.errors import LLMStatusError
@@ -37,6 +37,17 @@ _OPEN = frozenset(
 )
 """Objects whose fields are looked at one by one."""
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+def is_out_of_credit(said: str, named: Mapping[str, str]) -> bool:
+    """Whether an error says that the account has used up what it has, which no waiting cures."""
+    return _SAYS["out_of_credit"].search("\n".join([said, *named.values()])) is not None
+
+
+def is_too_long(error: LLMStatusError) -> bool:
+    """Whether a request is more than the model can read, or its server takes at once."""
+    said = "\n".join([error.said, *error.named.values()])
+    return error.status == 413 or _SAYS["too_long"].search(said) is not None
 
 
 def fields_of(payload: JSONObject, within: str = "") -> Iterator[tuple[str, Any]]:

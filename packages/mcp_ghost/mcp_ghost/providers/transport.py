@@ -30,10 +30,9 @@ from mcp_ghost.errors import (
     LLMReplyError,
     LLMStatusError,
     LLMUnreachableError,
-    is_out_of_credit,
-    is_too_long,
 )
 from mcp_ghost.providers.common import at, dicts_in, error_names, error_text, malformed_call
+from mcp_ghost.providers.refusal import is_out_of_credit, is_too_long
 from mcp_ghost.providers.streaming import Assembler, EventReader, OnDelta, objects_in
 from mcp_ghost.redact import redact
 from mcp_ghost.text import address

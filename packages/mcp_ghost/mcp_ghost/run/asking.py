@@ -4,8 +4,9 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from mcp_ghost.errors import LLMError, LLMStatusError, is_too_long
+from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema
+from mcp_ghost.providers.refusal import is_too_long
 from mcp_ghost.providers.streaming import Delta
 from mcp_ghost.run.shared import Run, RunStoppedError
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcp_ghost.errors import is_too_long
 from mcp_ghost.providers.common import error_names, error_text
+from mcp_ghost.providers.refusal import is_too_long
 from mcp_ghost.providers.transport import Endpoint, is_transient
 
 # (status, what the provider says); most are of packages/ai/src/utils/overflow.ts of
