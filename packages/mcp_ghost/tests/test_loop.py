@@ -19,15 +19,15 @@ from mcp_ghost.media import Gallery
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
 from mcp_ghost.results import ResultBudget, ToolCallResult
 from mcp_ghost.run.calls import CallPolicy, Calls
-from mcp_ghost.run.ledger import Ledger
-from mcp_ghost.toolset import MAY_HAVE_ACTED, Kind, Tool, Toolset, outcome_of
+from mcp_ghost.run.ledger import Ledger, PausedError
+from mcp_ghost.toolset import MAY_HAVE_ACTED, Kind, Outcome, Tool, Toolset, outcome_of
 from tests.support.fakes import answer, batch, calls, schema
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcp_ghost.messages import Message
-    from mcp_ghost.toolset import Call, Outcome
+    from mcp_ghost.toolset import Call
 
 
 class Conversation:
@@ -236,6 +236,52 @@ async def test_calls_that_only_read_run_side_by_side_and_others_in_their_order()
     assert said[5]["error"].startswith("Tool call timed out")
     assert "taken effect" not in said[5]["error"]  # it only reads
     assert said[6]["error"] == "Skipped: the call of s.read before it timed out"
+    assert told.answers[6]["kind"] == Kind.SKIPPED
+
+
+async def test_one_of_several_calls_side_by_side_that_takes_too_long_ends_the_batch() -> None:
+    async def call_tool(name: str, arguments: dict[str, Any]) -> ToolCallResult:
+        if arguments.get("late"):
+            raise TimeoutError
+        return ToolCallResult("read")
+
+    wanted = calls(("s.read", "{}"), ("s.read", '{"late": 1}'), ("s.read", "{}"), ("s.write", "{}"))
+    toolset = Raising(call_tool, reads=["s.read"])
+    told = await Calls(toolset, CallPolicy(max_parallel=3)).answer(wanted, 1)
+    assert [it.get("kind") for it in told.answers] == [None, Kind.TIMEOUT, None, Kind.SKIPPED]
+
+
+async def test_after_a_question_only_what_waited_for_its_answer_is_called() -> None:
+    made: list[str] = []
+
+    class Asking(Raising):
+        async def call(self, call: Call) -> Outcome:
+            made.append(call.name)
+            if made == ["s.first", "s.second"]:
+                return Outcome.without_result(Kind.QUESTION, "Which one?")
+            return await super().call(call)
+
+    reply = calls(("s.first", "{}"), ("s.second", "{}"), ("s.third", "{}"))
+    second = reply.tool_calls[1].id if reply.tool_calls else ""
+    executor = Calls(Asking(echo), ledger=Ledger(started={second}))
+    with pytest.raises(PausedError):
+        await executor.answer(reply, 1)
+    assert second not in executor.ledger.started
+    told = await executor.answer(reply, 1)
+    assert made == ["s.first", "s.second", "s.second", "s.third"]
+    assert "s.first" in told.answers[0]["content"]
+
+
+async def test_a_text_that_is_the_json_of_what_the_schema_wants_is_read_as_that() -> None:
+    class Wanting(Raising):
+        @property
+        def tools(self) -> dict[str, Tool]:
+            tool = schema("s.add")
+            tool["function"]["parameters"] = {"properties": {"numbers": {"type": "array"}}}
+            return {"s.add": Tool("s.add", tool)}
+
+    told = await Calls(Wanting(echo)).answer(calls(("s.add", '{"numbers": "[1, 2]"}')), 1)
+    assert json.loads(told.answers[0]["content"])["content"] == {"s.add": {"numbers": [1, 2]}}
 
 
 async def test_what_a_tool_calls_an_error_is_marked_as_one() -> None:
