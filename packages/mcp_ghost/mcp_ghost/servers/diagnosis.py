@@ -12,31 +12,15 @@ from pydantic import ValidationError
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.servers import reaper
 from mcp_ghost.servers.process import ServerProcess
+from mcp_ghost.tables import compiled, table
 
 NODE_VERSION = 22
 """The oldest Node.js that current npm servers support."""
 _NODE_VERSION_TIMEOUT = 3.0
 _LINES = 15
-_NODE = "Node.js is installed and the package is available."
-_PACKAGE = "{} is installed ({}) and the package is available."
-_HINTS: Mapping[str, str] = {
-    **dict.fromkeys(("node", "npm", "npx"), _NODE),
-    **dict.fromkeys(("bun", "bunx"), _PACKAGE.format("Bun", "https://bun.sh")),
-    "deno": _PACKAGE.format("Deno", "https://deno.com"),
-    "pnpm": _PACKAGE.format("pnpm", "https://pnpm.io"),
-    "yarn": _PACKAGE.format("Yarn", "https://yarnpkg.com"),
-    **dict.fromkeys(("uv", "uvx"), _PACKAGE.format("uv", "https://docs.astral.sh/uv/")),
-    "pipx": _PACKAGE.format("pipx", "https://pipx.pypa.io"),
-    "docker": "Docker (https://docs.docker.com) is installed and runs, and has the image.",
-    "podman": "Podman (https://podman.io) is installed, and has the image.",
-    "python": "the module or script exists and this Python has what it imports: {which}",
-}
-_TOO_OLD = re.compile(
-    r"EBADENGINE|Unsupported engine|Node(?:\.js)? (?:v\d|\d|version)|SyntaxError|ERR_REQUIRE_ESM"
-    r"|ERR_UNKNOWN|Cannot find module 'node:|does not provide an export"
-    r"|(?:TypeError|ReferenceError).{0,200} is not (?:a function|a constructor|defined)",
-    re.IGNORECASE,
-)
+_PROGRAMS = table("mcp_ghost.servers", "programs.toml")
+_HINTS: Mapping[str, str] = _PROGRAMS["hints"]
+TOO_OLD = compiled(_PROGRAMS["says"])["too_old"]
 """What programs say that are newer than their Node.js."""
 _OTHER_HINT = "the command is installed and on PATH, and that its arguments are right."
 
@@ -78,7 +62,7 @@ async def hint(
     command = config.command or ""
     program = re.sub(r"[\d.]+$", "", Path(command).name) or command
     advice = _HINTS.get(program, _OTHER_HINT)
-    if advice is not _NODE:
+    if advice != _HINTS["node"]:
         return advice.format(which=shutil.which(command, path=environment["PATH"]) or "not found")
     install = f"install version {NODE_VERSION} or newer from https://nodejs.org"
     node = shutil.which("node", path=environment["PATH"])
@@ -89,7 +73,7 @@ async def hint(
         return f"{advice} '{node}' does not run: {install}."
     # The age is to blame only where the server's last words sound like it.
     is_old = int(version.lstrip("v").partition(".")[0]) < NODE_VERSION
-    if is_old and process is not None and _TOO_OLD.search(process.stderr_tail()):
+    if is_old and process is not None and TOO_OLD.search(process.stderr_tail()):
         return f"{advice} This is Node.js {version}; current servers need a newer one: {install}."
     return advice
 

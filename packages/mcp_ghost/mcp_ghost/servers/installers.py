@@ -7,25 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp_ghost.config import ServerConfig
+from mcp_ghost.tables import table
 
 INSTALL_TIMEOUT = 120.0
 _QUIET = 3.0
 """Seconds after which it is said what is waited for."""
-INSTALLERS = (
-    ("npx",),
-    ("npm", "exec"),
-    ("bunx",),
-    ("bun", "x"),
-    ("deno", "run"),
-    ("pnpm", "dlx"),
-    ("yarn", "dlx"),
-    ("uvx",),
-    ("uv", "tool", "run"),
-    ("pipx",),
-    ("docker",),
-    ("podman",),
-)
-"""Commands that fetch what they run."""
+INSTALLERS = [tuple(it.split()) for it in table("mcp_ghost.servers", "programs.toml")["installers"]]
+"""The words of commands that fetch what they run."""
 _logger = logging.getLogger(__name__)
 _installed: set[tuple[str, ...]] = set()
 """What was started by this program, and so is here now."""

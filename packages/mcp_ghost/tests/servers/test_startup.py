@@ -9,7 +9,7 @@ import pytest
 
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.errors import MCPConfigError, MCPServerStartupError
-from mcp_ghost.servers.diagnosis import _TOO_OLD
+from mcp_ghost.servers.diagnosis import TOO_OLD
 from mcp_ghost.servers.installers import INSTALLERS
 from mcp_ghost.servers.session import ServerSession
 from tests.support.servers import call_in, faulty, is_running, pids, versions
@@ -159,7 +159,7 @@ def test_a_node_that_is_too_old_is_named_where_it_is_the_cause(
 
 def test_the_last_words_of_a_server_are_searched_in_linear_time() -> None:
     words = "TypeError: "
-    assert growth(lambda size: _TOO_OLD.search(words * (size // len(words))), 16_000) < 9
+    assert growth(lambda size: TOO_OLD.search(words * (size // len(words))), 16_000) < 9
 
 
 @pytest.mark.parametrize("body", [b"\x7fELF", b"#!/bin/sh\nexec /bin/sleep 60", b"#!/bin/sh"])
