@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from mcp_ghost.results import each_text
+from mcp_ghost.tables import compiled, table
 from mcp_ghost.text import harmless
 
 MASK = "***"
@@ -28,58 +29,21 @@ are no longer."""
 SHORTEST_SECRET = 8
 """Characters; blanking out shorter values would tear holes in ordinary words."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SECRET_WORD = re.compile(
-    r"(?:\w*(?:api|access|auth|account|client|deploy|encryption|master|private|secret|signing|ssh))?keys?"
-    r"|\w*(?:token|secret|password|passwd|passphrase|credential|cookie)s?"
-    r"|pass|passw|pwd?|pat|creds?|o?auth|authorization|authentication|bearer|jwt|dsn|otp"
-    r"|signature|webhook"
-)
-_PLACEHOLDERS = frozenset(
-    {"changeme", "disabled", "not-needed", "no-key-required", "password", "required", "undefined"}
-)
-_SENSITIVE_WORD = r"(?:key|token|secret|password)"
-_TOKENS = {
-    r"[spr]k-(?=[\w-]{0,30}\d)[\w-]{10,}": ("sk-", "pk-", "rk-"),  # OpenAI, Langfuse
-    r"[spr]k_(?:live|test)_(?=[\w-]{0,30}\d)[\w-]{10,}": ("k_live_", "k_test_"),  # Stripe
-    r"gh[oprsu]_[A-Za-z0-9]{16,}": ("gho_", "ghp_", "ghr_", "ghs_", "ghu_"),
-    r"github_pat_\w{16,}": ("github_pat_",),
-    r"glpat-[\w-]{16,}": ("glpat-",),
-    r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![\w+/=-])": ("AKIA", "ASIA"),  # not within base64
-    r"AIza[\w-]{35}(?![\w+/=-])": ("AIza",),
-    r"xox[abeoprs]-[\w-]{10,}": ("xox",),
-    r"xapp-[\w-]{10,}": ("xapp-",),
-    r"hf_[A-Za-z0-9]{30,}": ("hf_",),
-    r"npm_[A-Za-z0-9]{36}": ("npm_",),
-    r"pypi-[\w-]{32,}": ("pypi-",),
-    r"tvly-[\w-]{20,}": ("tvly-",),
-    r"ya29\.[\w-]{20,}": ("ya29.",),
-    r"eyJ[\w-]{8,}\.eyJ[\w-]{4,}\.[\w-]*": (".eyJ",),  # JSON Web Token
-}
-"""Forms of keys, each with its signs: whatever has the form contains one of them."""
-_OTHER_FORMATS = {
-    r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
-    # Not possessive: before 3.11.5, Python's match went on behind what a lookahead had refused.
-    r"(?:[\w+/=:,\s]+|\\+[nr]|-(?!----END))*(?:-----END [A-Z ]+-----)?": ("PRIVATE KEY-----",),
-    r"(?<=\bBearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*": ("Bearer ",),
-    r"(?<=\bbearer )(?=[\w.~+/-]{0,200}\d)[\w.~+/-]{8,}=*": ("bearer ",),
-    r"(?<=://)[^/\s:@\"'\\<>]{1,200}:[^/\s@\"'\\<>]{1,200}(?=@)": ("@",),
-}
-"""More forms, which may also begin within a word."""
-_FORMATS = re.compile(rf"(?<![A-Za-z0-9_-])(?:{'|'.join(_TOKENS)})|{'|'.join(_OTHER_FORMATS)}")
-"""Known by their form alone. No quote or backslash is taken, so JSON text stays JSON."""
-_SIGNS = tuple(chain.from_iterable([*_TOKENS.values(), *_OTHER_FORMATS.values()]))
-_BY_PLACE = (
-    re.compile(r"()(?<![A-Za-z0-9_-])(?:sk|pk|rk|gh[pousr]|xox[abp]|AIza)[-_][A-Za-z0-9_-]{8,}"),
-    re.compile(r"(Bearer )[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE),
-    re.compile(r"(://)[^/\s@]+(?=@)"),
-    # A value has a digit; without one, "missing key: SOME_NAME" would lose the name. The bound
-    # and, below, the start of the word keep long lines from taking minutes.
-    re.compile(
-        rf"({_SENSITIVE_WORD}[\"']?\s*[=:]\s*[\"']?)(?=\S{{0,200}}\d)[^\s\"',;]{{6,}}",
-        re.IGNORECASE,
-    ),
-    re.compile(rf"((?<![\w-])--[\w-]*{_SENSITIVE_WORD}\s+)\S{{6,}}", re.IGNORECASE),
-)
+_table = functools.partial(table, "mcp_ghost", "redact.toml")
+
+
+@functools.cache
+def _by_form() -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """What is known by its form alone, and the signs without which nothing has such a form."""
+    tokens, others = ([*_table()[it].values()] for it in ("tokens", "others"))
+    begun, anywhere = ("|".join("".join(it["form"]) for it in them) for them in (tokens, others))
+    signs = tuple(chain.from_iterable(it["signs"] for it in tokens + others))
+    return re.compile(rf"(?<![A-Za-z0-9_-])(?:{begun})|{anywhere}"), signs
+
+
+@functools.cache
+def _patterns(kind: str) -> dict[str, re.Pattern[str]]:
+    return compiled(_table()[kind])
 
 
 class Redactor:
@@ -94,7 +58,8 @@ class Redactor:
             written |= {quote(secret, safe=""), quote(secret), quote_plus(secret)}
         self._written = sorted(written, key=lambda it: (-len(it), it))
         """Longest first."""
-        self._longest = max(map(len, [*self._written, *_SIGNS]))
+        self._formats, self._signs = _by_form()
+        self._longest = max(map(len, [*self._written, *self._signs]))
         self._known = re.compile("|".join(map(re.escape, self._written)))
 
     def __call__(self, text: str) -> str:
@@ -103,7 +68,7 @@ class Redactor:
             return text
         if _has_any(text, self._written):
             text = _replaced(self._known, MASK, text, len(self._written[0]))
-        return _replaced(_FORMATS, MASK, text) if _has_any(text, _SIGNS) else text
+        return _replaced(self._formats, MASK, text) if _has_any(text, self._signs) else text
 
     def finds_nothing(self, text: str, known: int = 0) -> bool:
         """Whether ``text`` has no secret and no sign of one, so that it stays as it is.
@@ -111,7 +76,7 @@ class Redactor:
         ``known`` is the number of characters at its start that were searched in vain before.
         """
         rest = text[max(0, known - self._longest) :]
-        return not _has_any(rest, self._written) and not _has_any(rest, _SIGNS)
+        return not _has_any(rest, self._written) and not _has_any(rest, self._signs)
 
     def each(self, value: Any) -> Any:  # noqa: ANN401  any JSON
         """A copy of ``value`` with every text in it cleaned, the keys included."""
@@ -124,7 +89,7 @@ class Redactor:
     def strictly(self, text: str) -> str:
         """``text``, also without what only looks like a key because of its place."""
         text = self(text)
-        for pattern in _BY_PLACE:
+        for pattern in _patterns("by_place").values():
             text = _replaced(pattern, rf"\1{MASK}", text)
         return text
 
@@ -179,12 +144,13 @@ def names_a_secret(name: str) -> bool:
 
     Decided by whole words: ``KEYBOARD``, ``MONKEY`` and ``AUTHOR`` hold none.
     """
-    return any(_SECRET_WORD.fullmatch(word.lower()) for word in _WORD.findall(name))
+    secret = _patterns("word")["secret"]
+    return any(secret.fullmatch(word.lower()) for word in _WORD.findall(name))
 
 
 def may_be_secret(value: str) -> bool:
     """Whether ``value`` is long enough, and neither a placeholder nor a file of this machine."""
-    if len(value) < SHORTEST_SECRET or value.lower() in _PLACEHOLDERS:
+    if len(value) < SHORTEST_SECRET or value.lower() in _table()["placeholders"]:
         return False
     if not value.startswith(("/", "~/", "./", "../")):
         return True

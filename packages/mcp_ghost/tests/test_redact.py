@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_ghost import redact as redact_module
 from mcp_ghost.config import ServerConfig, redactor_of
 from mcp_ghost.redact import MASK, Redactor, names_a_secret, redact, secrets_in
+from mcp_ghost.tables import table
 from tests.support.work import growth
 
 KEYS = [
@@ -83,7 +83,8 @@ def test_keys_are_known_by_their_form_and_json_stays_json(key: str) -> None:
     assert json.loads(Redactor()(text)) == {"said": 'Use ***, or "***"!'}
 
 
-FORMATS = redact_module._TOKENS | redact_module._OTHER_FORMATS
+TABLE = table("mcp_ghost", "redact.toml")
+FORMATS = {"".join(it["form"]): it["signs"] for it in (TABLE["tokens"] | TABLE["others"]).values()}
 
 
 @pytest.mark.parametrize("form", FORMATS)
