@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from mcp_ghost.events import Event
-    from mcp_ghost.run.form import Form
     from mcp_ghost.run.report.account import GhostResult
-    from mcp_ghost.run.shared import State
     from mcp_ghost.toolsets.server import Leaf
 
     T = TypeVar("T", default=Any)
@@ -402,15 +400,14 @@ class Ghost:
         settings = self._settings
         if isinstance(state, str | Path):
             settings = {**settings, "checkpoint": state}
-        return (await self._operate(kept.user_prompt, settings, kept, decisions)).to_dict()
+        how = {"state": kept, "decisions": decisions}
+        return (await self._operate(kept.user_prompt, settings, **how)).to_dict()
 
     async def _operate(
         self,
         user_prompt: str,
         settings: Settings,
-        state: State | None = None,
-        decisions: Mapping[str, Any] | None = None,
-        form: Form | None = None,
+        **how: Any,  # noqa: ANN401  as Operation takes it
     ) -> GhostResult[Any]:
         from mcp_ghost.run.operation import Operation
 
@@ -427,15 +424,7 @@ class Ghost:
             raise RuntimeError("This Ghost is already running a request; await it first.")
         self._is_busy = True
         try:
-            operation = Operation(
-                settings,
-                self._conversation,
-                user_prompt,
-                state=state,
-                decisions=decisions,
-                form=form,
-            )
-            return await operation.run()
+            return await Operation(settings, self._conversation, user_prompt, **how).run()
         finally:
             self._is_busy = False
 

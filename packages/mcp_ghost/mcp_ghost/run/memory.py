@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -148,8 +148,7 @@ class Compaction:
             "shortened": self._shortened,
             "summarised": self._summarised,
             "summary": self._summary,
-            "counted": self._meter.counted,
-            "estimated": self._meter.estimated,
+            **asdict(self._meter),
         }
 
     def restore(self, kept: Mapping[str, Any]) -> None:

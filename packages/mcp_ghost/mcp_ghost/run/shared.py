@@ -148,31 +148,28 @@ class Run:
             self.account.restore(state.account)
             self.account.finish_reason = state.finish_reason
             self.ledger.restore(state.calls)
+            questions.begin(state.answers)
             for key, said in decisions.items():
                 if key not in pending:
                     known = ", ".join(pending) or "none"
                     raise ValueError(
                         f"decisions: nothing is pending under '{key}'. Pending: {known}."
                     )
-                kind = pending[key]["kind"]
-                if kind == "approval" and not isinstance(said, bool | str):
+                if pending[key]["kind"] == "question":
+                    if not isinstance(said, Mapping | None):
+                        raise ValueError(
+                            f"decisions: '{key}' must be a dict of answers, or None to decline."
+                        )
+                    questions.answer(pending[key], said)
+                elif not isinstance(said, bool | str):
                     raise ValueError(f"decisions: '{key}' must be True, False or a reason why not.")
-                if kind == "question" and not isinstance(said, Mapping | None):
-                    raise ValueError(
-                        f"decisions: '{key}' must be a dict of answers, or None to decline."
-                    )
+                else:
+                    self.ledger.decide(pending[key], said)
             self.conversation.memory.restore(state.memory)
-
         except (AttributeError, KeyError, TypeError) as error:
             name = type(error).__name__
             raise ValueError(f"The state cannot be read: {name}: {error}") from error
         self.conversation.replace(state.messages)
-        questions.begin(state.answers)
-        for key, said in decisions.items():
-            if pending[key]["kind"] == "question":
-                questions.answer(pending[key], said)
-            else:
-                self.ledger.decide(pending[key], said)
 
     def state(self, pending: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         """As plain JSON, for ``restore``; ``pending`` is what the run waits for."""

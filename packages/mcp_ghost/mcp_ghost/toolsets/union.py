@@ -138,8 +138,8 @@ class Toolbox(Union):
         redactor = redactor or redactor_of(used)
         leaves = [make_server(name, it, redactor=redactor, **options) for name, it in used.items()]
         super().__init__([*leaves, *more], on_progress)
-        self._allow = _patterns(allow)
-        self._deny = _patterns(deny) or ()
+        self._allow = None if allow is None else tuple(allow)
+        self._deny = tuple(deny or ())
         self._known: Mapping[str, Tool] | None = None
         self._allowed: dict[str, Tool] = {}
 
@@ -222,12 +222,6 @@ def _unavailable(toolset: Toolset, call: Call, problem: str) -> Outcome:
     hint = f" Did you mean '{near[0]}'?" if near else ""
     reason = f"{problem}{hint} Available tools: {_listing(known)}"
     return Outcome.without_result(Kind.FAILED, reason)
-
-
-def _patterns(patterns: Iterable[str] | None) -> tuple[str, ...] | None:
-    if patterns is None:
-        return None
-    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
 
 def _listing(names: Iterable[str]) -> str:
