@@ -21,16 +21,10 @@ _WORDS: dict[str, frozenset[str]] = {
 SMALL = frozenset[str]().union(*_WORDS.values())
 """Words that hold sentences together and name nothing."""
 _WORD = re.compile(r"[^\W\d_]+")
-OF_SCRIPTS = {
-    "": tuple("pl cs sk sv da nb fi et lt lv hu ro tr id".split()),
-    "arabic": ("ar", "fa", "ur"),
-    "cyrillic": ("ru", "uk", "bg", "sr"),
-    "devanagari": ("hi", "mr", "ne"),
-    "greek": ("el",),
-    "hebrew": ("he",),
-    "thai": ("th",),
-}
+OF_SCRIPTS = {script: tuple(its.split()) for script, its in WORDS["of_scripts"].items()}
 """Languages of a text of which `language_of` says only the script."""
+_OF_LETTERS = {code: frozenset(its.split()) for code, its in WORDS["letters"].items()}
+"""Scripts by their codes (ISO 15924): as Unicode names their letters."""
 _JAPANESE = re.compile(r"[\u3040-\u30ff]")
 
 
@@ -62,21 +56,6 @@ def is_caseless(text: str) -> bool:
     """Whether most of the letters know no capitals."""
     letters = [character for character in text if character.isalpha()]
     return sum(it.lower() == it.upper() for it in letters) * 2 > len(letters)
-
-
-_OF_LETTERS = {
-    **dict.fromkeys(("Hans", "Hant"), frozenset({"CJK"})),
-    "Jpan": frozenset({"CJK", "HIRAGANA", "KATAKANA"}),
-    "Kore": frozenset({"HANGUL"}),
-    "Latn": frozenset({"LATIN", "FEMININE", "MASCULINE"}),
-    "Cyrl": frozenset({"CYRILLIC"}),
-    "Deva": frozenset({"DEVANAGARI"}),
-    **{it[:4].capitalize(): frozenset({it}) for it in "ARABIC BENGALI HEBREW THAI".split()},
-    "Grek": frozenset({"GREEK"}),
-    "Taml": frozenset({"TAMIL"}),
-    "Telu": frozenset({"TELUGU"}),
-}
-"""Scripts by their codes (ISO 15924): as Unicode names their letters."""
 
 
 def language_name(language: str) -> str:

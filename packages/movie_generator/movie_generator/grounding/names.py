@@ -31,6 +31,7 @@ _SHAPES = frozenset(WORDS["names"]["shapes"].split())
 _NO_GERMAN_NAME = frozenset(WORDS["names"]["no_german"].split())
 _WITHOUT_CASES = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
 """Languages whose names keep their form."""
+_BRITISH: dict[str, str] = WORDS["british"]
 _FORMS = compiled(WORDS["patterns"]["names"])
 _INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
 _ADJECTIVE = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|i|ns?|ers?)$")
@@ -243,19 +244,10 @@ def _dictionary() -> Hunspell:
     return Hunspell("en_US", hunspell_data_dir=str(files), system_encoding=encoding)
 
 
-_BRITISH = (
-    ("our", "or"),
-    ("ll(?=[aeio])", "l"),
-    ("is(?=e|ing|ation)", "iz"),
-    ("re(?=s?$)", "er"),
-    ("ence(?=s?$)", "ense"),
-)
-
-
 def _is_english(word: str) -> bool:
     """Whether ``word``, in lower case, is an English word and not a name."""
     forms = {word, word.replace("'", "")}
-    forms |= {re.sub(british, american, word) for british, american in _BRITISH}
+    forms |= {re.sub(british, american, word) for british, american in _BRITISH.items()}
     try:
         return any(map(_dictionary().spell, forms))
     except UnicodeEncodeError:  # a letter that no word of the dictionary has

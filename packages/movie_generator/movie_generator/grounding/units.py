@@ -13,11 +13,7 @@ from babel.units import format_unit
 from movie_generator.grounding.language import UNITS, is_caseless, locales
 
 _FACTORS: dict[str, float] = UNITS["factors"]
-_CURRENCIES = (
-    "USD EUR GBP JPY CNY CHF CAD AUD NZD INR BRL RUB KRW SEK NOK DKK PLN CZK TRY MXN ZAR HKD SGD "
-    "AED ARS BDT CLP COP CRC EGP ETB GHS GTQ HUF IDR ILS KES LKR MAD MYR NGN PEN PHP PKR RON SAR "
-    "THB TWD UAH UGX UYU VND TZS"
-).split()
+_CURRENCIES: list[str] = UNITS["currencies"].split()
 _LOCAL_SIGN = re.compile(
     r"(?<![\w$-])(Rs|RM|Rp|[KUT]S?h|[KUT]Sh|GH₵|R\$|NT\$|MX\$|S\$|HK\$|S/|zł"
     r"|[QRN](?=\d{2,}(?:[.,]\d{3})*(?![\w-])|\d[\d.,]* ?(?:k|m|mn|bn|thousand|million|billion)\b))"
@@ -25,20 +21,15 @@ _LOCAL_SIGN = re.compile(
 )
 _NO_WORDS = {"in", "a", "m.", "as", "try", "pen", "mad", "cop", "clp", "all", "ron", "sol", "soles"}
 _WORD_END = r"(?![A-Za-z0-9\u00c0-\u1fff])"
-_RUPEES = "INR PKR LKR"
-_DOLLARS = "USD CAD AUD NZD HKD SGD"
-_SIGNS = {code.casefold(): code for code in _CURRENCIES}
-_SIGNS |= {"$": _DOLLARS, "€": "EUR", "£": "GBP", "¥": "JPY CNY", "₩": "KRW", "₽": "RUB"}
-_SIGNS |= {"us$": "USD", "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD"}
-_SIGNS |= {"₹": _RUPEES, "inr": _RUPEES}
-SIGNS = {sign: frozenset(codes.split()) for sign, codes in _SIGNS.items()}
+SIGNS = {it.casefold(): frozenset({it}) for it in _CURRENCIES}
+SIGNS |= {sign: frozenset(codes.split()) for sign, codes in UNITS["signs"].items()}
 """What may stand before a number: which currencies it may mean."""
 MONEY = re.compile(rf"({'|'.join(map(re.escape, SIGNS))})\s?$", re.IGNORECASE)
 SHARE = frozenset({"share"})
 _UNLIKE = ("temperature", "electric", "light")
 """Temperatures have other zeros; volts, amperes and ohms measure different things."""
 DEGREES = frozenset({"temperature-celsius", "temperature-fahrenheit", "angle-degree"})
-_PARTS = {"currency-cent": {*_DOLLARS.split(), "EUR"}, "currency-penny": {"GBP"}}
+_PARTS = {"currency-cent": {*SIGNS["$"], "EUR"}, "currency-penny": {"GBP"}}
 """Of which currencies they are hundredths."""
 
 
