@@ -60,7 +60,6 @@ class Work:
         """How much is done, from 0 to 1; may be read from any thread, as the step."""
         self.step = ""
         """What is being done; empty at the beginning."""
-        self._message: str | None = None
         self._started = time.monotonic()
         self._renewed = time.monotonic()
 
@@ -148,12 +147,11 @@ class Work:
 
     def _tell(self, fraction: float, message: str) -> None:
         self.fraction = min(1.0, max(self.fraction, fraction))
-        if message != self._message:
-            self.step = one_line(redact(message, secrets_in(os.environ)))
-            text = "job %s %.0f%% after %s: %s"
+        step = one_line(redact(message, secrets_in(os.environ)))
+        if step != self.step:
+            self.step = step
             after = duration(self.seconds)
-            _steps.info(text, self.job.id, fraction * 100, after, self.step)
-        self._message = message
+            _steps.info("job %s %.0f%% after %s: %s", self.job.id, fraction * 100, after, step)
         self._loop.call_soon_threadsafe(self._news.set)
 
     async def _keep(self) -> None:
@@ -164,7 +162,7 @@ class Work:
                 async with asyncio.timeout(beat):
                     await self._news.wait()
             self._news.clear()
-            began, told = time.monotonic(), (self.fraction, self._message)
+            began, told = time.monotonic(), (self.fraction, self.step or None)
             try:
                 ours = await asyncio.to_thread(self._queue.keep, self._claim, *told)
                 self._renewed = began

@@ -132,6 +132,23 @@ def test_progress_is_stored_while_the_job_goes_on_and_never_goes_back(queue: Job
     assert (job.status, job.progress) == ("completed", 1.0)
 
 
+def test_progress_is_stored_without_secrets(
+    queue: JobQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGE_TOKEN", "correct horse battery")
+    stored: list[str | None] = []
+
+    async def generate(url: str, on_progress: Progress, store: Store) -> VideoScript:
+        on_progress(0.5, "fetch with correct horse battery")
+        await until(lambda: queue.job(1).progress_message is not None)
+        stored.append(queue.job(1).progress_message)
+        return script(url)
+
+    queue.enqueue([URL])
+    drain(queue, generate)
+    assert stored == ["fetch with ***"]
+
+
 def test_progress_that_comes_late_and_from_a_thread_changes_nothing(queue: JobQueue) -> None:
     tell: list[Progress] = []
 
