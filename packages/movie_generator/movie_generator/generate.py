@@ -237,8 +237,8 @@ class _Generation:
 
     async def _read_by_agent(self, url: str, servers: MCPClient) -> Page:
         """Read the page with tools; the servers end before the script is written."""
-        limits = self._config.limits
-        progress = self._progress
+        limits, progress = self._config.limits, self._progress
+        told = partial(progress.tell, 0.0)  # of what does not advance the work
         try:
             await self._robots.check(url)
         except (UrlUnresolvedError, RobotsUnknownError) as error:  # the tools may know better
@@ -248,11 +248,9 @@ class _Generation:
         progress.tell(0.02, "Starting the MCP servers")
         async with servers:
             tools = RecordingTools(
-                self._checkpoints.tools(
-                    GuardedTools(servers, self._policy, self._robots, progress.repeat)
-                ),
+                self._checkpoints.tools(GuardedTools(servers, self._policy, self._robots, told)),
                 timeout=limits.page_timeout,
-                told=progress.repeat,
+                told=told,
                 limit=limits.page_characters,
             )
             agent = AgentLoop(
@@ -314,10 +312,6 @@ class _Progress(LoopObserver):
         self._fraction = max(self._fraction, min(fraction, 1.0))
         if self._on_progress is not None:
             self._on_progress(self._fraction, message)
-
-    def repeat(self, message: str) -> None:
-        """Report something that does not advance the work."""
-        self.tell(self._fraction, message)
 
     def iteration_started(self, iteration: int) -> None:
         share = min(1.0, (iteration - 1) / self._iterations)

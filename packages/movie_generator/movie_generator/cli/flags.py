@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 
-from mcp_ghost.cli.arguments import Commands, Parser, add_flags, add_trust, seconds, whole_number
+from mcp_ghost.cli.arguments import Parser, add_command, add_flags, add_trust, seconds, whole_number
 from movie_generator import __version__
 
 PROGRAM = "movie-generator"
@@ -119,8 +120,11 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     if [it.partition("=")[0] for it in given].count("--html") > 1:  # argparse would take the last
         parser.error("--html takes one page; name further saved ones without it")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _command(commands, "init", "write config.yaml and mcp.jsonc, with every setting, to start with")
-    script = _command(commands, "script", "write the script of a page, or of several, now")
+    trusting = Parser(add_help=False)
+    add_trust(trusting)
+    command = partial(add_command, commands, parents=[trusting])
+    command("init", "write config.yaml and mcp.jsonc, with every setting, to start with")
+    script = command("script", "write the script of a page, or of several, now")
     about = "a page on the web, or a saved one; several pages make one script"
     script.add_argument("urls", nargs="*", type=str.strip, metavar="URL", help=about)
     add_flags(script, _OUTPUT)
@@ -133,44 +137,37 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
         wire={"choices": ("auto", "chat", "responses")},
         check={"choices": ("rules", "model")},
     )
-    show = _command(commands, "show", "show a script beside the text of its page")
+    show = command("show", "show a script beside the text of its page")
     show.add_argument("file", metavar="FILE", help="a file that script or result saved")
     about = "--html FILE  write it to FILE, with each narration's source marked on the page"
     add_flags(show, about)
-    export = _command(commands, "export", "turn a script into text, subtitles or scenes")
+    export = command("export", "turn a script into text, subtitles or scenes")
     export.add_argument("file", metavar="FILE", help="a file that script or result saved")
     about = "scenes: JSON with texts, search terms and images; times are estimates"
     export.add_argument("--format", choices=_FORMATS, default="text", help=about)
     add_flags(export, "-o --output FILE  write it to FILE (default: print it)")
-    enqueue = _command(commands, "enqueue", "add jobs to the queue and print their ids")
+    enqueue = command("enqueue", "add jobs to the queue and print their ids")
     # Each line of a list from Windows ends with a character that no shell removes.
     enqueue.add_argument("urls", nargs="+", type=str.strip, metavar="URL")
     add_flags(enqueue, "--again  make a new job even for a URL that has one")
-    cancel = _command(commands, "cancel", "stop jobs that are not finished")
-    retry = _command(commands, "retry", "put failed or cancelled jobs back on the queue")
-    for command in (cancel, retry):
-        command.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
-    prune = _command(commands, "prune", "delete jobs that finished some time ago")
+    cancel = command("cancel", "stop jobs that are not finished")
+    retry = command("retry", "put failed or cancelled jobs back on the queue")
+    for it in (cancel, retry):
+        it.add_argument("ids", nargs="+", type=_job_id, metavar="ID")
+    prune = command("prune", "delete jobs that finished some time ago")
     about = "--days N  only those that finished at least N days ago (default: MOVIE_KEEP_DAYS)"
     add_flags(prune, about, days={"type": whole_number(0)})
-    worker = _command(commands, "worker", "process queued jobs until stopped")
+    worker = command("worker", "process queued jobs until stopped")
     add_flags(
         worker,
         _WORKER,
         concurrency={"type": whole_number(1, 1000), "default": 1},
         job_timeout={"type": seconds, "default": 3600.0},
     )
-    jobs = _command(commands, "jobs", "list the jobs")
+    jobs = command("jobs", "list the jobs")
     add_flags(jobs.add_mutually_exclusive_group(), _JOBS)
     jobs.add_argument("--status", choices=_STATES, help="only jobs with this status")
-    result = _command(commands, "result", "show or save the script of a completed job")
+    result = command("result", "show or save the script of a completed job")
     result.add_argument("id", type=_job_id, metavar="ID")
     add_flags(result, _OUTPUT)
     return parser.parse_args(given, Flags())
-
-
-def _command(commands: Commands, name: str, purpose: str) -> Parser:
-    described = f"{purpose[0].upper()}{purpose[1:]}."
-    command = commands.add_parser(name, help=purpose, description=described)
-    add_trust(command)
-    return command

@@ -80,7 +80,6 @@ def _meant(label: str | None) -> str | None:
 
 
 def _guess(body: bytes) -> str:
-    """Return the encoding that the bytes look like."""
     from charset_normalizer import from_bytes
 
     # On long words, such as an image inside the page, a guess would take minutes.

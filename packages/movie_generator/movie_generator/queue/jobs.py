@@ -16,12 +16,13 @@ longer the job's: whatever it writes then changes nothing.
 import os
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import TypeAdapter
 
 from mcp_ghost.redact import redact, secrets_in
 from mcp_ghost.text import one_line, plain
@@ -93,12 +94,8 @@ class Job:
     started_at: datetime | None
     finished_at: datetime | None
 
-    @classmethod
-    def of(cls, row: sa.Row[Any]) -> "Job":
-        """The job in a row of the table."""
-        values = row._asdict()
-        values["status"] = Status(values["status"])
-        return cls(**{field.name: values[field.name] for field in fields(cls)})
+
+_JOB = TypeAdapter(Job)
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ class JobQueue:
         if status:
             chosen = chosen.where(JOBS.c.status == status)
         with self.database.transaction() as connection:
-            return [Job.of(row) for row in connection.execute(chosen)]
+            return [_JOB.validate_python(row._asdict()) for row in connection.execute(chosen)]
 
     def job(self, job_id: int) -> Job:
         """One job.
@@ -180,7 +177,7 @@ class JobQueue:
             row = connection.execute(sa.select(JOBS).where(JOBS.c.id == job_id)).one_or_none()
         if row is None:
             raise JobStateError(f"There is no job {job_id}. List them: movie-generator jobs")
-        return Job.of(row)
+        return _JOB.validate_python(row._asdict())
 
     def cancel(self, job_id: int) -> None:
         """Take a job off the queue; the worker that has it stops at its next sign of life.
@@ -251,7 +248,7 @@ class JobQueue:
             }
             claimed = sa.update(JOBS).where(JOBS.c.id == chosen).values(values).returning(JOBS)
             row = connection.execute(claimed).one_or_none()
-            return Claim(Job.of(row), token) if row else None
+            return Claim(_JOB.validate_python(row._asdict()), token) if row else None
 
     def keep(self, claim: Claim, progress: float, message: str | None) -> bool:
         """Give a sign of life and report progress; False when the job was lost."""
