@@ -27,6 +27,7 @@ from mcp_ghost.providers.exchange import OnExchange, with_all
 from mcp_ghost.providers.registry import get_provider, provider_at
 from mcp_ghost.providers.streaming import OnDelta
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, is_transient
+from mcp_ghost.tables import table
 from session.events import EventLogger, event_context, log_event, log_progress
 from session.game_configuration import GameConfiguration
 from session.loop import EpisodeLoop, in_daemon_thread, running_loop
@@ -45,37 +46,13 @@ _MARK = {"type": "ephemeral"}
 _Reply: TypeAlias = Coroutine[Any, Any, LLMResponse]
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
 _TAKES_TOOLS = "-non-reasoning"
-_TOOLS = (
-    r"(?:(?:tool|function)s?[ _-](?:use|usage|choice|call(?:s|ing)?|param(?:eter)?s?)"
-    r"|tools|functions)(?!\w|\.\w|\[)"
-)
-"""What a refusal calls them; not one tool, and nothing within one."""
-_ALONE = (
-    r"(?!,? (?:and|together|combined|when|while)\b"
-    r"|,? (?:in|with) (?:a )?(?:combination|stream|json|strict|structured|respon|reason|think))"
-)
-"""And not only beside something else."""
+_SAYS = {
+    name: "".join(parts)
+    for name, parts in table("mcp_ghost.providers", "phrases.toml")["no_tools"].items()
+}
 _REFUSED_TOOLS = re.compile(
-    # "Function calling is not enabled for models/m": they are what the sentence is about.
-    r"(?:(?:^|[:;({\[])\s*(?:\d+ )?|[.,!?>]\s+"
-    r"|\b(?:the|that|model|features|native|custom|use of|support for)\s+)"
-    rf"{_TOOLS}(?: (?:is|are|was|were|currently|yet))* (?:not (?:currently |yet )?"
-    r"(?:supported|support|available|enabled|allowed|permitted)|unsupported|unavailable|disabled)"
-    rf"\b{_ALONE}"
-    # "No endpoints found that support tool use": something cannot do them.
-    r"|\b(?:not|no|cannot|lacks?|without|unable)\b[^.;!?\n]{0,40}?"
-    r"\b(?:support(?:s|ed|ing)?|use|accept|allow|capable of|compatible with)(?: for| of)?"
-    r"(?: (?:the|this|any|native|custom|provided|use of|parameters?:? ?[\[{]?))*"
-    rf"\s*{_TOOLS}{_ALONE}"
-    r"|\b(?:not have|no|without|lacks?) (?:native )?(?:tool|function)"
-    r"(?:[ _-](?:use|call(?:s|ing)?))? (?:support|enabled)\b"
-    # "Unrecognized request argument supplied: tools"
-    r"|\b(?:unknown|unrecogni[sz]ed|unsupported|unexpected|extra|argument not supported)\b"
-    r"[^.;!?\n]{0,40}?[:\s](?:\w+, )*(?:tools|tool_choice|functions)(?!\w|\.\w|\[)"
-    # "tools param requires --jinja": its server was started without them.
-    rf"|\b{_TOOLS}[^.;!?\n]{{0,20}} requires? --"
+    _SAYS["refused"].replace("TOOLS", _SAYS["TOOLS"]).replace("ALONE", _SAYS["ALONE"])
 )
-"""What servers say when a model takes no tools, in small letters and without marks of quotation."""
 _NO_TOOLS_WITHOUT_SUFFIX = re.compile(r"(?:^|/)o[13](?:$|:)")
 
 
@@ -192,25 +169,14 @@ class LLMClient:
         model: str,
         messages: Sequence[Message],
         temperature: float | None = None,
-        top_p: float | None = None,
-        top_k: int | None = None,
-        min_p: float | None = None,
-        max_tokens: int | None = None,
-        stop: str | list[str] | None = None,
-        response_format: dict[str, Any] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-        name: str | None = None,
-        tools: Sequence[ToolSchema] | None = None,
-        tool_choice: str | dict[str, Any] | None = None,
-        *,
-        known_tools: Sequence[ToolSchema] | None = None,
-        **kwargs: Any,  # noqa: ANN401
+        **fields: Any,  # noqa: ANN401
     ) -> LLMResponse:
         """One reply of ``model``; empty only where the model said nothing twice.
 
-        ``name`` is the role that asks, for events and traces. ``response_format`` is left out
-        while ``tools`` are on offer; ``known_tools`` defines those in the history when none is.
-        ``kwargs`` are further fields of the request, as the server knows them.
+        ``fields`` are what ``acomplete`` takes: ``name`` is the role that asks, for events and
+        traces; ``response_format`` is left out while ``tools`` are on offer; ``known_tools``
+        defines those in the history when none is; others are fields of the request, as the server
+        knows them.
 
         Raises:
             MCPError: Tools for a model that takes none.
@@ -218,24 +184,8 @@ class LLMClient:
             RuntimeError: This thread already runs an event loop, or another one uses this client.
         """
         self._require_open()
-        reply = self.acomplete(
-            model=model,
-            messages=messages,
-            temperature=temperature,
-            top_p=top_p,
-            top_k=top_k,
-            min_p=min_p,
-            max_tokens=max_tokens,
-            stop=stop,
-            response_format=response_format,
-            extra_headers=extra_headers,
-            name=name,
-            tools=tools,
-            tool_choice=tool_choice,
-            known_tools=known_tools,
-            **kwargs,
-        )
-        return self.loop.run(reply)
+        fields["temperature"] = temperature
+        return self.loop.run(self.acomplete(model=model, messages=messages, **fields))
 
     async def acomplete(
         self,

@@ -35,13 +35,13 @@ def reply_of(
     seen = state.observation
     latest = state.history[-1] if state.history else None
     facts: dict[str, Any] = {}  # None stands for what is not known
-    if seen and level.tells_status:
+    if level.tells_status:
         facts["score"] = seen.score
         facts["scored"] = latest.scored if latest else None
         facts["moves"] = seen.moves
         facts["room"] = seen.room.label if seen.room else None
         facts["status_line"] = seen.status_line or None
-    if seen and level.tells_facts:
+    if level.tells_facts:
         facts["max_score"] = seen.max_score
         facts["inventory"] = None if seen.inventory is None else [str(it) for it in seen.inventory]
         facts["visible"] = [str(it) for it in seen.visible]
@@ -49,11 +49,10 @@ def reply_of(
         facts["deaths"] = state.deaths
         facts["died"] = latest.died if latest else False
         facts["won"] = latest.won if latest else False
-    if seen and level.tells_exits:
+    if level.tells_exits:
         facts["exits"] = [way.direction for way in seen.exits]
     ended = str(end_reason) if end_reason else None
-    waits_for = seen.waits_for if seen else None
-    return GuestReply(text, situation, state.turn_count, ended, waits_for, facts)
+    return GuestReply(text, situation, state.turn_count, ended, seen.waits_for, facts)
 
 
 def words_of(turn: TurnRecord) -> str:

@@ -102,7 +102,7 @@ class UnrecordedGame:
         """
         told = self._boundary.state
         snapshot, seen = snapshot_of(self._game), told.observation
-        if not snapshot or seen is None:
+        if not snapshot:
             raise SnapshotError(f"{self._game.story.name} has no state that can be saved")
         moment = _SavedGame(
             snapshot=snapshot,

@@ -15,6 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 from game_interface import Facts, Vocabulary
 from managers.attempt_manager import AttemptManager
 from mcp_ghost.messages import Usage
+from mcp_ghost.tables import table
 from session.game_state import Value
 from session.perception.directions import HARMLESS
 
@@ -25,31 +26,9 @@ _WEIGHTS: dict[VerdictKind, int] = {"accept": 0, "advise": 1, "refuse": 2}
 _PARTS = re.compile(r"[.,;]|\b(?:then|and)\b")
 _PLAIN_WORD = re.compile(r"[a-z]+")
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# After these, or after such a preposition, parsers take words that are in no dictionary.
-_FREE_TEXT_PREPOSITIONS = frozenset({"about", "for", "to", "up"})
-_FREE_TEXT_VERBS = _words(
-    """adjust answer ask call carve chant consult dial engrave enter guess inscribe key name
-    oops print read recite reply research say scratch scrawl scream search set shout sign sing
-    speak spell talk tell think tune type whisper wish write yell"""
-)
-# None that needs a tool: before it says what is missing, a parser may take up a tool by itself.
-_HANDLING_VERBS = _words(
-    """carry catch clean close discard don drink drop eat empty examine feed feel get give grab
-    hold insert inspect kick lift lower move offer open pick place play pour press pull push put
-    raise remove ring rub shake show shut smell squeeze take throw toss touch turn unwrap wave
-    wear wind x"""
-)
-_NOT_JUST_ONE = frozenset({"all", "both", "but", "each", "every", "everything", "except", "of"})
-_PREPOSITIONS = _words(
-    """across against around at away behind below beneath between by down for from in inside
-    into off on onto out outside over through to toward towards under underneath up upon using
-    with within without"""
-)
+_WORDS = {
+    name: frozenset(words.split()) for name, words in table("managers", "action_check.toml").items()
+}
 
 
 class Verdict(Value):
@@ -98,7 +77,7 @@ class ActionCheck:
         parts = [part for part in _PARTS.split(command) if part.strip()]
         for number, part in enumerate(parts):
             for word in part.split():
-                if word in _FREE_TEXT_VERBS or word in _FREE_TEXT_PREPOSITIONS:
+                if word in _WORDS["free_text_verbs"] or word in _WORDS["free_text_prepositions"]:
                     break
                 if _PLAIN_WORD.fullmatch(word) and not self._vocabulary.may_know(word):
                     reason = f'The game does not know the word "{word}".'
@@ -111,10 +90,14 @@ class ActionCheck:
         A parser may have picked up the first thing before it says that there is no second one.
         """
         verb, *others = command.split() or [""]
-        if verb not in _HANDLING_VERBS or _NOT_JUST_ONE & {*others} or _PARTS.search(command):
+        if (
+            verb not in _WORDS["handling_verbs"]
+            or _WORDS["not_just_one"] & {*others}
+            or _PARTS.search(command)
+        ):
             return ACCEPTED
-        behind_particles = dropwhile(_PREPOSITIONS.__contains__, others)
-        for word in takewhile(lambda word: word not in _PREPOSITIONS, behind_particles):
+        behind_particles = dropwhile(_WORDS["prepositions"].__contains__, others)
+        for word in takewhile(lambda word: word not in _WORDS["prepositions"], behind_particles):
             if self._vocabulary.cut(word) in facts.absent_words:
                 reason = f'There is no "{word}" here, and you carry none.'
                 return Verdict(kind="refuse", reason=reason)

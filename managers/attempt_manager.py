@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from managers.manager import Manager, Section, shortened
-from session.game_state import GameState, Observation, TurnRecord
+from session.game_state import NOTHING_SEEN, GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver
 from session.perception.directions import HARMLESS, direction_of
 
@@ -80,7 +80,7 @@ class AttemptManager(Manager):
         """Commands that were answered in different ways in one and the same world."""
         self._verbs: dict[str, str] = {}
         """Verb -> the latest command with it that changed something."""
-        self._before: Observation | None = None
+        self._before = NOTHING_SEEN
         self.question_is_open = False
         """Whether the game's last words are a question, which anything may answer."""
 
@@ -92,8 +92,6 @@ class AttemptManager(Manager):
     def apply(self, record: TurnRecord) -> None:
         """Learn from a finished turn."""
         before, after = self._before, record.after
-        if before is None:
-            raise RuntimeError("The game has not begun.")
         if not record.command:
             return
         command = normal(record.command)
@@ -133,8 +131,6 @@ class AttemptManager(Manager):
     def sections(self, state: GameState) -> Iterator[Section]:
         """Yield what was tried here, and whether all this has been before."""
         seen = state.observation
-        if seen is None:
-            return
         if self._verbs:
             title = "Verbs that had an effect in this game so far, by example"
             yield Section(title, (", ".join(self._verbs.values()),), 1)
@@ -170,8 +166,7 @@ class AttemptManager(Manager):
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """Yield what changed nothing here, in one line."""
-        seen = state.observation
-        here = self._here(seen) if seen else {}
+        here = self._here(state.observation)
         vain = [text for text, tried in here.items() if _is_vain(tried)]
         while vain and len(", ".join(vain)) > _COMPACT_CHARACTERS:
             vain.pop(0)

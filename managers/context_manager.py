@@ -65,15 +65,12 @@ class ContextManager:
         The story so far comes first and, except once in many turns, only grows: so most of a prompt
         begins like the one before, and providers bill and read that part as cached.
         """
-        observation = state.observation
-        if observation is None:
-            raise ValueError("The game has not been started: there is nothing to tell.")
         if self._config.prompt_profile() == "compact":
-            return Prompt([], "\n".join(self._compact(state, observation, candidates)))
+            return Prompt([], "\n".join(self._compact(state, candidates)))
         told = [section for manager in self._managers for section in manager.sections(state)]
         sections = [
             *sorted(told, key=lambda section: section.importance),
-            Section("Situation", tuple(self._situation(state, observation)), importance=7),
+            Section("Situation", tuple(self._situation(state)), importance=7),
         ]
         if state.plan:
             title = f"Your plan, made in turn {state.plan_turn}"
@@ -85,11 +82,10 @@ class ContextManager:
 
     def situation(self, state: GameState) -> str:
         """Return the facts of this moment, as far as they are told."""
-        observation = state.observation
-        return "\n".join(self._situation(state, observation)) if observation else ""
+        return "\n".join(self._situation(state))
 
-    def _situation(self, state: GameState, seen: Observation) -> Iterable[str]:
-        most = self._config.max_turns_per_episode
+    def _situation(self, state: GameState) -> Iterable[str]:
+        seen, most = state.observation, self._config.max_turns_per_episode
         counts = [f"Turn {min(state.turn_count + 1, most)} of at most {most}."]
         if self._level.tells_status:
             of_maximum = f" of {seen.max_score}" if seen.max_score else ""
@@ -118,9 +114,8 @@ class ContextManager:
                 f"episode ends after {self._config.max_turns_stuck} turns without anything new."
             )
 
-    def _compact(
-        self, state: GameState, seen: Observation, candidates: Iterable[str]
-    ) -> Iterable[str]:
+    def _compact(self, state: GameState, candidates: Iterable[str]) -> Iterable[str]:
+        seen = state.observation
         for manager in self._managers:
             yield from manager.compact_lines(state)
         if self._level.tells_facts:
@@ -152,7 +147,7 @@ def keys_of(state: GameState) -> Iterable[str]:
     """Tell why the latest answer was not played, and which keys the game waits for, if it does."""
     if state.unplayed:
         yield f"Your latest answer was not played: {state.unplayed}"
-    if state.observation and state.observation.waits_for == "key":
+    if state.observation.waits_for == "key":
         yield f"The game waits for a key, not for a command: answer with {KEYS_TO_GIVE}."
 
 

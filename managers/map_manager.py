@@ -58,9 +58,9 @@ class MapManager(Manager):
 
     def sections(self, state: GameState) -> Iterator[Section]:
         """Yield the rooms around, the ways out of this room, and the requested route."""
-        if state.observation is None or state.observation.room is None:
+        here = state.observation.room_id
+        if here is None:
             return
-        here = state.observation.room.id
         for title, lines, importance in (
             ("Map around", self._around(here), 1),
             ("Ways out", self._ways_out(here), 6),
@@ -72,9 +72,9 @@ class MapManager(Manager):
 
     def compact_lines(self, state: GameState) -> Iterator[str]:
         """Untried exits here, or the way to the nearest room that has one."""
-        if state.observation is None or state.observation.room is None:
+        here = state.observation.room_id
+        if here is None:
             return
-        here = state.observation.room.id
         if untried := self.world.untried(here):
             yield f"New ways: {', '.join(list(untried)[:_COMPACT_DIRECTIONS])}."
         elif nearest := self.world.nearest_untried(here):

@@ -8,7 +8,7 @@ from managers.reflection.answer import MemoryProposal, MemoryRevision, Reflectio
 from managers.reflection.evidence import EvidenceFinder
 from mcp_ghost.text import counted, one_line
 from session.game_configuration import GameConfiguration
-from session.game_state import GameState, Observation, TurnRecord
+from session.game_state import NOTHING_SEEN, GameState, Observation, TurnRecord
 from session.knowledge import (
     CarriedOver,
     Memory,
@@ -82,13 +82,14 @@ class MemoryManager(Manager):
 
     def sections(self, state: GameState) -> Iterable[Section]:
         """Yield what is remembered of this room, of those near it, and of those that are wanted."""
-        if state.observation is None or state.observation.room is None:
+        here = state.observation.room_id
+        if here is None:
             return
         left = self._config.memories_token_budget * CHARACTERS_PER_TOKEN - len(f"## {_TITLE}")
         now: list[str] = []
         earlier: list[str] = []
         wanted = f"{state.nav_target}\n{state.plan}"
-        for memory, forms in self._tellable(state.observation.room.id, wanted):
+        for memory, forms in self._tellable(here, wanted):
             lines = now if memory.id.startswith(f"{self._uid}-") else earlier
             opening = 0 if lines or lines is now else len(_RESET) + 1
             fitting = next((form for form in forms if opening + len(form) < left), None)
@@ -102,8 +103,6 @@ class MemoryManager(Manager):
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """Yield the most urgent titles of this room."""
-        if state.observation is None:
-            return
         titles = [memory.title for memory in self.memories_of(state.observation.room_id)[:2]]
         if titles:
             yield one_line(f"Remember: {'; '.join(titles)}", _COMPACT_CHARACTERS)
@@ -290,7 +289,7 @@ class _FirstVisits:
         """The last turn of the first visit before which the player had changed nothing there."""
         self._changed_in: dict[int | None, int] = {}
         """The first turn in which something changed there."""
-        self._before: Observation | None = None
+        self._before = NOTHING_SEEN
 
     def begin(self, observation: Observation) -> None:
         self._visits[observation.room_id] = 1
@@ -302,14 +301,10 @@ class _FirstVisits:
             self._untouched_until[room] = record.turn
         before, after = self._before, record.after
         looked = record.command.casefold().partition(" ")[0] in SENSING
-        if (
-            before is None
-            or after.inventory != before.inventory
-            or (
-                entered == room  # else all that is seen is another room's
-                and not looked
-                and (after.visible, after.world_hash) != (before.visible, before.world_hash)
-            )
+        if after.inventory != before.inventory or (
+            entered == room  # else all that is seen is another room's
+            and not looked
+            and (after.visible, after.world_hash) != (before.visible, before.world_hash)
         ):
             self._changed_in.setdefault(room, record.turn)
         if entered != room:

@@ -47,7 +47,9 @@ class ObjectiveManager(Manager):
 
     def sections(self, state: GameState) -> Iterable[Section]:
         """Yield the objectives for this room, then the newest; then what was achieved lately."""
-        lines = [self._line(each) for each in self._for_room(state.observation)[: self._shown]]
+        lines = [
+            self._line(each) for each in self._for_room(state.observation.room_id)[: self._shown]
+        ]
         achieved = [each.text for each in self.known.achieved[-_ACHIEVED_SHOWN:]]
         if achieved:
             lines.append(f"Achieved lately: {'; '.join(reversed(achieved))}")
@@ -56,7 +58,7 @@ class ObjectiveManager(Manager):
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """Yield the first of them."""
-        for objective in self._for_room(state.observation)[:1]:
+        for objective in self._for_room(state.observation.room_id)[:1]:
             yield one_line(f"Objective: {objective.text}", _COMPACT_CHARACTERS)
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
@@ -79,8 +81,7 @@ class ObjectiveManager(Manager):
             "objective_changes": tuple(review.changes.values()),
         }
 
-    def _for_room(self, seen: Observation | None) -> list[Objective]:
-        here = seen.room_id if seen else None
+    def _for_room(self, here: int | None) -> list[Objective]:
         newest_first = reversed(self.known.open())
         return sorted(newest_first, key=lambda each: each.room is None or each.room.id != here)
 

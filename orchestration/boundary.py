@@ -45,8 +45,6 @@ class Boundary:
     def facts(self, facts: Facts, vocabulary: Vocabulary) -> Facts:
         """Cut ``facts`` down to what was told: what the game's words named, and what was tried."""
         seen = self.state.observation
-        if seen is None:
-            raise RuntimeError("The game has not begun.")
         known = {vocabulary.cut(word) for word in self.perception.names}
         carried = seen.inventory
         return replace(

@@ -181,8 +181,6 @@ class TurnPlayer:
         **outcome: Any,  # noqa: ANN401  fields of the record
     ) -> TurnRecord:
         """Return the record of a turn; without ``after``, the game is as it was."""
-        if state.observation is None:
-            raise RuntimeError("The game has not been started.")
         if "after" not in outcome:
             outcome["after"] = observation_of(self.game.facts())
         return TurnRecord(

@@ -165,6 +165,12 @@ class Observation(Value):
         return place_name(self.room)
 
 
+NOTHING_SEEN = Observation(
+    room=None, score=None, moves=None, inventory=None, world_hash="", waits_for=None
+)
+"""Before the game begins."""
+
+
 class ToolUse(Value):
     """One tool call and its outcome."""
 
@@ -320,7 +326,7 @@ class GameState:
     def __init__(self, episode_id: str) -> None:
         self.episode_id = episode_id
         self.turn_count = 0
-        self.observation: Observation | None = None
+        self.observation = NOTHING_SEEN
         self.opening = ""
         self.last_action: str | None = None
         self.last_response = ""
@@ -355,7 +361,7 @@ class GameState:
     @property
     def score(self) -> int | None:
         """The game's score, if it is known."""
-        return self.observation.score if self.observation else None
+        return self.observation.score
 
     @property
     def game_over(self) -> bool:

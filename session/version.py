@@ -36,7 +36,7 @@ def version() -> str:
 
 @cache
 def code_digest(modules: tuple[str, ...] = _PLAYING) -> str:
-    """Hash the sources of ``modules``, whether committed and released or not."""
+    """Hash the sources of ``modules``, with their tables, whether committed and released or not."""
     digest = hashlib.sha256()
     for name in modules:
         spec = find_spec(name)
@@ -46,7 +46,8 @@ def code_digest(modules: tuple[str, ...] = _PLAYING) -> str:
         sources = [file.name]
         if spec.submodule_search_locations is not None:
             # Path.rglob takes twice as long on Python 3.11.
-            sources = sorted(glob("**/*.py", root_dir=file.parent, recursive=True))  # noqa: PTH207
+            found = glob("**/*.*", root_dir=file.parent, recursive=True)  # noqa: PTH207
+            sources = sorted(it for it in found if it.endswith((".py", ".toml")))
         for source in sources:
             digest.update(f"{name}/{source}\0".encode() + (file.parent / source).read_bytes())
     return digest.hexdigest()

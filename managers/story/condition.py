@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from managers.manager import Manager, Section, without_headings
+from mcp_ghost.tables import compiled, table
 from mcp_ghost.text import one_line
-from session.game_state import GameState, Observation, TurnRecord
+from session.game_state import NOTHING_SEEN, GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver
 
 _QUOTE_CHARACTERS = 160
@@ -19,40 +20,9 @@ _WOUND_LASTS = 40
 _THINGS_KEPT = 60
 _THINGS_SHOWN = 8
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+|\n+")
-_ATTACK = re.compile(
-    r"^(?!your?\b)(?P<who>.*?)\b(?:attacks|charges (?:at )?you|lunges|slashes|slices|stabs|thrusts"
-    r"|swings (?:his|her|its|their|an?|the)"
-    r"|(?:hits|strikes|bites|claws|kicks|knocks) (?:at )?you)\b",
-    re.IGNORECASE,
-)
-_WOUND = re.compile(
-    r"^(?=.*\byou(?:r|rs)?\b).*\b(?:wound(?:s|ed)?|bleed(?:s|ing)?|injur(?:y|ies|ed)|hurts?"
-    r"|stagger(?:ed)?|weaken(?:s|ed)?|unconscious)\b",
-    re.IGNORECASE,
-)
-_HEALED = re.compile(
-    r"\b(?:perfect health|(?<!\bbe )(?:healed|recovered|cured)|feel (?:much )?better)\b",
-    re.IGNORECASE,
-)
-_LIGHT = re.compile(
-    r"\b(?:dim(?:mer|s|med)?|flickers?|burn(?:s|ed|ing)? (?:low|out|down)|(?:goes|gone|went|run"
-    r"|runs|running) (?:out|low)|fad(?:es|ing)|(?:grows|getting) (?:weak|dark)\w*"
-    r"|(?:is|are) now (?:on|off|lit)|last(?:s|ing)? (?:much )?longer)\b",
-    re.IGNORECASE,
-)
-_LAMPS = frozenset({"lamp", "torch", "candle", "candles", "match", "flame", "light", "wick"})
-_LIGHTING = re.compile(
-    r"^(?:light|ignite|extinguish|(?:turn|switch) (?:on|off)|(?:put|blow) out) (?P<verb_first>.+?)"
-    r"(?: with .*)?$"
-    r"|^(?:(?:turn|switch) (?P<switched>.+) (?:on|off)|(?:put|blow) (?P<put>.+) out)$"
-)
-_LIT = re.compile(r"([a-z ]+) (?:is|are) now (?:on|off|lit|out)\b")
+_TABLE = table("managers.story", "condition.toml")
+_SAYS = compiled(_TABLE["says"])
 _ARTICLES = frozenset({"a", "an", "the", "my"})
-_LOAD = re.compile(
-    r"\b(?:too heavy|too many (?:things|items|objects)|too much|your load|hands are full"
-    r"|(?:carry|hold) (?:any(?:thing)? |that )?(?:more|many|much)|overloaded)\b",
-    re.IGNORECASE,
-)
 _EVERYTHING = frozenset({"all", "everything"})
 
 
@@ -75,9 +45,9 @@ class Condition(Manager):
         self._wound = self._light = self._load = ""
         """What the game last said of them."""
         self._wounded_in = 0
-        self._lamps = set(_LAMPS)
+        self._lamps = set(_TABLE["words"]["lamps"])
         self._things: dict[str, _Thing] = {}
-        self._before: Observation | None = None
+        self._before = NOTHING_SEEN
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn what the game begins with."""
@@ -90,9 +60,9 @@ class Condition(Manager):
             self._wound = self._light = self._load = ""
             self._before = record.after
             return
-        if lighting := _LIGHTING.match(" ".join(record.command.lower().split())):
+        if lighting := _SAYS["lighting"].match(" ".join(record.command.lower().split())):
             # The words for what is lit or put out, in command and answer.
-            lit = _LIT.match(record.response.strip().lower())
+            lit = _SAYS["lit"].match(record.response.strip().lower())
             names = (*lighting.groups(), lit[1] if lit else None)
             self._lamps |= _words(" ".join(filter(None, names))) - _ARTICLES
         if record.place and record.place_id != record.after.room_id:
@@ -115,7 +85,7 @@ class Condition(Manager):
     def _hear(self, sentence: str, record: TurnRecord) -> None:
         said = without_headings(one_line(sentence, _QUOTE_CHARACTERS))
         told = f"as told in turn {record.turn}"
-        if attack := _ATTACK.search(sentence):
+        if attack := _SAYS["attack"].search(sentence):
             if record.turn not in self._attack:
                 self._attack.append(record.turn)
             named = (thing.name for thing in record.after.visible)
@@ -124,13 +94,13 @@ class Condition(Manager):
                 for name in named
                 if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", attack["who"], re.IGNORECASE)
             )
-        if _HEALED.search(sentence):
+        if _SAYS["healed"].search(sentence):
             self._wound = ""
-        elif _WOUND.search(sentence):
+        elif _SAYS["wound"].search(sentence):
             self._wound, self._wounded_in = f'Wounds, {told}: "{said}"', record.turn
-        if _LIGHT.search(sentence) and self._lamps & _words(sentence):
+        if _SAYS["light"].search(sentence) and self._lamps & _words(sentence):
             self._light = f'Light, {told}: "{said}"'
-        if _LOAD.search(sentence):
+        if _SAYS["load"].search(sentence):
             things = len(record.after.inventory or ())
             self._load = f'Load, {told}{f", carrying {things}" if things else ""}: "{said}"'
 
@@ -149,7 +119,7 @@ class Condition(Manager):
 
     def _follow_things(self, record: TurnRecord) -> None:
         before, after = self._before, record.after
-        if before is None or before.inventory is None or after.inventory is None:
+        if before.inventory is None or after.inventory is None:
             return
         carried = dict.fromkeys(thing.name for thing in after.inventory)
         here = carried | dict.fromkeys(thing.name for thing in after.visible)
