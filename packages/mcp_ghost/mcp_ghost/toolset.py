@@ -198,19 +198,6 @@ class Outcome:
         """Why there is no result, or what the tool reported."""
         return self.result.error_message or "no reason given"
 
-    @property
-    def error(self) -> Exception | None:
-        """The exception that says the same; None where the tool did what it was asked for."""
-        if self.kind is Kind.OK:
-            return None
-        if self.kind is Kind.TIMEOUT:
-            return TimeoutError(self.reason)
-        if self.kind is Kind.DIED:
-            died = MCPServerDiedError(self.reason)
-            died.was_sent = self.was_sent
-            return died
-        return MCPToolCallError(self.reason)
-
     def unwrap(self) -> ToolCallResult:
         """The result, also one that reports an error.
 
@@ -219,9 +206,15 @@ class Outcome:
             MCPServerDiedError: The server is gone.
             MCPToolCallError: There is no result for another reason.
         """
-        if self.kind is not Kind.TOOL_ERROR and self.error is not None:
-            raise self.error
-        return self.result
+        if self.kind in (Kind.OK, Kind.TOOL_ERROR):
+            return self.result
+        if self.kind is Kind.TIMEOUT:
+            raise TimeoutError(self.reason)
+        if self.kind is not Kind.DIED:
+            raise MCPToolCallError(self.reason)
+        died = MCPServerDiedError(self.reason)
+        died.was_sent = self.was_sent
+        raise died
 
 
 async def outcome_of(call: Awaitable[ToolCallResult]) -> Outcome:

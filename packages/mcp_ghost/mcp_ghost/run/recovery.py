@@ -79,7 +79,7 @@ class Reported(RunWrapper):
             seconds = time.perf_counter() - started
             result = replace(outcome.result, content=account.clean(outcome.result.content))
             outcome = replace(outcome, result=result)
-            record = account.tried(call, seconds, result.content, outcome.error)
+            record = account.tried(call, outcome, seconds)
             tracing.returned(span, outcome)
             await events.emit("tool_result", **asdict(record))
         return outcome
@@ -305,23 +305,22 @@ class GhostPolicy(CallPolicy):
         if kind is Kind.STOPPED:
             text = prompts.failure(tool, outcome.reason)
             return Told(kind, failure(text), stopped=outcome.reason)
-        account, events = self._run.account, self._run.events
-        error = outcome.error or outcome.reason
+        account, events, reason = self._run.account, self._run.events, outcome.reason
         if not account.knows(call):  # it was not even tried
-            record = account.tried(call, 0.0, result.content, error)
+            record = account.tried(call, outcome, 0.0)
             await events.emit("tool_result", **asdict(record))
-        message = account.words(error)
+        message = account.words(reason)
         if may_have_acted:
             message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
         said = message if kind is Kind.TOOL_ERROR else self._as_seen(message)
         if not self.by_server:
-            account.failed(call.name, error, place=call.place)
+            account.failed(call.name, reason, place=call.place)
             text, stopped = prompts.failure(tool, said), f"{tool} failed before it"
             return Told(kind, failure(text), stopped, is_end=True)
         if kind is Kind.REFUSED:
-            account.failed(call.name, error, "told the model", call.place)
+            account.failed(call.name, reason, "told the model", call.place)
             return Told(kind, failure(prompts.refused(tool, said)))
-        account.failed(call.name, error, "asked the model for another way", call.place)
+        account.failed(call.name, reason, "asked the model for another way", call.place)
         account.backtracks += 1
         await events.emit("backtrack", tool_name=call.name, error=message)
         return Told(kind, failure(prompts.another_way(tool, said, result.content)))

@@ -11,12 +11,12 @@ from mcp_ghost.errors import MCPGhostError
 from mcp_ghost.messages import Usage, text_in
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import JSON, jsonable
+from mcp_ghost.toolset import Call, Kind, Outcome
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from mcp_ghost.messages import LLMResponse, Message
-    from mcp_ghost.toolset import Call
 
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:
@@ -181,17 +181,16 @@ class Account:
         self.usage += response.spent
         self.is_priced |= response.cost is not None
 
-    def tried(
-        self, call: Call, seconds: float, result: JSON, error: Exception | str | None = None
-    ) -> ToolRecord:
-        """Add a link to the chain."""
+    def tried(self, call: Call, outcome: Outcome, seconds: float) -> ToolRecord:
+        """Add a link to the chain; the result is plain JSON without secrets."""
+        succeeded = outcome.kind is Kind.OK
         record = ToolRecord(
             iteration=call.iteration,
             tool_name=call.name,
             arguments=cast("dict[str, Any]", self.clean(call.arguments)),
-            success=error is None,
-            result=result,
-            error=None if error is None else self.words(error),
+            success=succeeded,
+            result=outcome.result.content,
+            error=None if succeeded else self.words(outcome.reason),
             execution_time=seconds,
             reasoning=self.clean_text(call.reasoning),
             retry_attempt=call.number,

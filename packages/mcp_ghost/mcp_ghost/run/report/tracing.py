@@ -32,8 +32,8 @@ _OPERATIONS = {"gemini": "generate_content"}
 """The same for what it is asked for, if that is not ``chat``."""
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CAPTURING = frozenset({"true", "1", "span_only", "span_and_event"})
-_KINDS = {Kind.TIMEOUT: "timeout", Kind.TOOL_ERROR: "tool_error"}
-"""What they call a failed call, if that is not its exception's name."""
+_KINDS = {Kind.TIMEOUT: "timeout", Kind.TOOL_ERROR: "tool_error", Kind.DIED: "MCPServerDiedError"}
+"""What a failed call is called, if not ``MCPToolCallError``: the first two by the conventions."""
 
 
 class Tracing:
@@ -117,9 +117,8 @@ class Tracing:
 
     def returned(self, span: Span, outcome: Outcome) -> None:
         """Say in ``span`` how a call ended."""
-        if outcome.error is not None:
-            kind = _KINDS.get(outcome.kind) or type(outcome.error).__name__
-            self._failed(span, outcome.error, kind)
+        if outcome.kind is not Kind.OK:
+            self._failed(span, outcome.reason, _KINDS.get(outcome.kind, "MCPToolCallError"))
         elif self._has_contents:
             result = {"gen_ai.tool.call.result": _json(outcome.result.content)}
             span.set_attributes(self._cleaned(result))
