@@ -167,6 +167,8 @@ def test_what_cannot_be_done_is_said(notes: Notes) -> None:
         asyncio.run(outside.run("Hello."))
     with pytest.raises(TypeError, match="Ghost takes no user_prompt"):
         Ghost(server_config={"mcpServers": {}}, provider="openai", user_prompt="Hello.")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="missing a required argument: 'provider'"):
+        Ghost(server_config={"mcpServers": {}})  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="tiemout"):
         Ghost(server_config={"mcpServers": {}}, provider="openai", tiemout=3)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="temperature must be"):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp.types import ResourceLink
 
 from mcp_ghost.results import (
     ResultBudget,
@@ -294,6 +295,10 @@ def test_large_content_of_any_kind_stays_bounded_json() -> None:
         ([1, {"b": "ü"}], '[1, {"b": "ü"}]'),
         ([], "[]"),
         (Odd(), "an odd object"),
+        (
+            {"found": ResourceLink(name="a", uri="file:///a")},
+            '{"found": {"name": "a", "uri": "file:///a", "type": "resource_link"}}',
+        ),
         (3.5, "3.5"),
     ],
 )

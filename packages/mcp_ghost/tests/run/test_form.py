@@ -120,6 +120,13 @@ def test_types_and_schemas_of_every_kind_are_asked_for_in_a_way_that_no_provider
     assert result["final_result"] == (answer if value is None else value)
 
 
+def test_an_answer_that_a_json_schema_refuses_is_asked_for_again_with_the_reason() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    result, model = play(['{"a": "x"}', '{"a": 1}'], {}, output=schema)
+    assert result["final_result"] == {"a": 1}
+    assert "a: 'x' is not of type 'integer'" in str(model.requests[1])
+
+
 def test_a_model_that_refuses_schemas_is_asked_without_and_its_answer_is_checked_all_the_same(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
