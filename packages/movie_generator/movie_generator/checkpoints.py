@@ -166,16 +166,12 @@ class _CalledOnce(Wrapper):
 
     async def call(self, call: Call) -> Outcome:
         subject: JSON = [call.name, jsonable(call.arguments)]
-        kept = await self._checkpoints.step("tool", subject, partial(self._made, call))
-        reason = "The stored outcome of this call cannot be read."
-        match kept:
-            case {"timeout": _}:
-                return Outcome.without_result(Kind.TIMEOUT, "", was_sent=True)
-            case {"result": {**fields}}:
-                return Outcome.of(ToolCallResult(**fields))  # type: ignore[arg-type]  # as asdict gave it
-            case {"failure": str(known)}:
-                reason = known
-        return Outcome.without_result(Kind.FAILED, reason)
+        kept: Any = await self._checkpoints.step("tool", subject, partial(self._made, call))
+        if "timeout" in kept:
+            return Outcome.without_result(Kind.TIMEOUT, "", was_sent=True)
+        if "failure" in kept:
+            return Outcome.without_result(Kind.FAILED, kept["failure"])
+        return Outcome.of(ToolCallResult(**kept["result"]))
 
     async def _made(self, call: Call) -> JSON:
         outcome = await self.inner.call(call)

@@ -15,8 +15,11 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_ghost.providers.client import ProviderClient
 from mcp_ghost.providers.gemini import Gemini
 from mcp_ghost.providers.openai import OpenAI
+from mcp_ghost.results import ToolCallResult
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, error_reply, tool_reply
+from mcp_ghost.toolset import Call, Kind, Outcome, Toolset
 from movie_generator import VideoScript, generate, generate_script_from_url_with_agent
+from movie_generator.checkpoints import Checkpoints
 from movie_generator.settings import AppConfig
 from tests.support.movie import script_reply
 
@@ -179,3 +182,30 @@ def test_what_refuses_or_fails_is_not_stored_and_asked_again() -> None:
         assert not any("slower" in content for content in store.kept.values())
         work(store, Library(), model)
         assert len(model.requests) == 10
+
+
+class CalledOnce(Toolset):
+    """Tools that cannot be called a second time."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._left = [outcome]
+
+    async def call(self, call: Call) -> Outcome:
+        return self._left.pop()
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome.of(ToolCallResult([{"type": "text", "text": "A bridge."}])),
+        Outcome.of(ToolCallResult(None, is_error=True, error_message="there is no such page")),
+        Outcome.without_result(Kind.TIMEOUT, "", was_sent=True),
+        Outcome.without_result(Kind.FAILED, "the server is gone"),
+    ],
+    ids=lambda outcome: outcome.kind,
+)
+def test_what_became_of_a_call_is_known_without_another(outcome: Outcome) -> None:
+    store, tools = CrashingStore(), CalledOnce(outcome)
+    for _ in range(2):
+        found = asyncio.run(Checkpoints(store).tools(tools).call(Call("fetch", {"url": URL})))
+        assert found == outcome
