@@ -96,9 +96,8 @@ def _words(locale: Locale) -> list[tuple[str, str]]:
     for code in _CURRENCIES:
         for count in (1, 2, 5):
             name = get_currency_name(code, count, locale).casefold()
-            noun = name.split()[
-                0 if language in ("fr", "es", "pt", "it") else -1
-            ]  # couronne suédoise
+            # In some languages the noun comes first: couronne suédoise.
+            noun = name.split()[0 if language in ("fr", "es", "pt", "it") else -1]
             found += [(name, code), (noun, code)]
         found += [(code.casefold(), code), (get_currency_symbol(code, locale).casefold(), code)]
     if language != "en":  # where a ton is a metric one

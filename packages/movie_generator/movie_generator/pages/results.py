@@ -27,15 +27,8 @@ _LONGEST_LEAD = 100
 _SAYS = compiled(table("movie_generator", "pages/notices.toml"))
 """What sites and tools say in place of a page."""
 _STATUS_ALONE = re.compile(r"([45]\d\d)(?: [A-Z].{0,40})?")
-_TITLED = re.compile(
-    r"\W{0,4}(?:(?:http|status|error|code)\s){1,3}(\d{3}: (?:\S+ ){2}.*)\n", re.IGNORECASE
-)
 _FENCED = re.compile(r"\s*```\w*\n(.*?)\n```\s*", re.DOTALL)
 _DATA = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=]{200,}\s*")
-_JINA_WARNING = re.compile(
-    r"^Warning: ((?:Target URL returned error|This page maybe requiring CAPTCHA)[^\n]*)",
-    re.MULTILINE,
-)
 _PATH = re.compile(
     r"(?:(?:file:/{1,3}|(?<![\w/:.])(?:~|\.{1,2})?/)(?:[\w.@~-]+/)*|\b[A-Z]:\\+(?:[^\s\\]+\\+)*"
     r"|(?<![\w/:.])\.?[\w-]+/)[\w.@~-]+\.[A-Za-z]\w{0,5}\b"
@@ -98,7 +91,7 @@ def fault(value: object, text: str, address: str = "") -> str:
         told = bool(reason) and reason not in (found.get("message"), found.get("warning"))
         if failed or ((undone or told) and len(text) < _LONGEST_NOTICE):
             return f"the tool failed: {reason or said or 'it does not say why'}"
-    if warning := _JINA_WARNING.search(text[:2000]):
+    if warning := _SAYS["jina_warning"].search(text[:2000]):
         return f"the tool failed: {warning[1]}"
     if media_in(value) and (not text.strip() or _SAYS["image"].fullmatch(text)):
         return "it is an image or a sound, without any text"
@@ -130,7 +123,7 @@ def _reason(found: Mapping[str, Any]) -> str:
 
 def _is_titled(text: str) -> bool:
     """Whether a text that begins as an error goes on as an article does."""
-    title = _TITLED.match(text)
+    title = _SAYS["titled"].match(text)
     if title is None or _SAYS["notice"].match(title[1]) or _SAYS["advice"].search(text):
         return False
     return len(re.findall(r"\w[.!?](?:\s|$)", text[title.end() :])) >= 3

@@ -6,10 +6,10 @@ image is named by its address and not fetched: whoever looks at a script need no
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from movie_generator.models import VideoScript
 from movie_generator.show.lines import passages
@@ -70,13 +70,9 @@ def _script(script: VideoScript) -> Iterator[str]:
 
 def _link(url: str) -> str:
     """A link for what browsers fetch; anything else is text."""
-    try:
-        usable = urlsplit(url).scheme in ("http", "https")
-    except ValueError:
-        usable = False
     shown = escape(url)
     link = f'<a href="{shown}" rel="noreferrer noopener" target="_blank">{shown}</a>'
-    return link if usable else shown
+    return link if re.match("https?://", url, re.IGNORECASE) else shown
 
 
 def _page(script: VideoScript) -> Iterator[str]:
