@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -77,6 +77,23 @@ _OF_SUMMARY = 4
 """One part in so many of a limit may be the summary, where that is less."""
 
 
+@dataclass(frozen=True)
+class _Past:
+    """What stands for the oldest exchanges: short results and, of the very oldest, a summary."""
+
+    shortened: int = 0
+    summarised: int = 0
+    summary: str = ""
+
+    def shown(self, head: list[Message], exchanges: list[Exchange]) -> list[Message]:
+        text = f"{_HEADING.format(steps=self.summarised)}\n{self.summary}"
+        summaries: list[Message] = [{"role": "user", "content": text}] if self.summarised else []
+        short = exchanges[self.summarised : self.shortened]
+        middle = [_shortened(message) for each in short for message in each]
+        rest = exchanges[max(self.summarised, self.shortened) :]
+        return [*head, *summaries, *middle, *(message for each in rest for message in each)]
+
+
 class Compaction:
     """Everything up to ``limit`` tokens; beyond, older results are shortened, then summarised.
 
@@ -93,10 +110,7 @@ class Compaction:
         self._meter = Meter()
         self._sent = 0
         """The latest view, as estimated."""
-        self._shortened = 0
-        self._summarised = 0
-        self._summary = ""
-        """Of the exchanges that are summarised."""
+        self._past = _Past()
 
     async def view(
         self,
@@ -111,14 +125,14 @@ class Compaction:
         head, exchanges = _parts(messages)
         if self._only_latest:
             return head + (exchanges[-1] if exchanges else [])
-        shown = self._shown(head, exchanges)
+        shown = self._past.shown(head, exchanges)
         before = self._tokens(shown, tools)
-        start = self._shortened, self._summarised
+        start = self._past.shortened, self._past.summarised
         if before > self._limit and (reached := self._plan(head, exchanges, tools)) != start:
-            self._shortened = reached[0]
+            self._past = replace(self._past, shortened=reached[0])
             told = await self._summarise(exchanges, reached[1], write)
-            shown = self._shown(head, exchanges)
-            told |= {"shortened": self._shortened, "summarised": self._summarised}
+            shown = self._past.shown(head, exchanges)
+            told |= {"shortened": reached[0], "summarised": reached[1]}
             after = self._tokens(shown, tools)
             self.compactions.append({**told, "size_before": before, "size_after": after})
         self._sent = self._meter.estimate(shown, tools)
@@ -132,7 +146,7 @@ class Compaction:
             return False
         before = self._sent
         head, exchanges = _parts(messages)
-        self._limit = round(self._tokens(self._shown(head, exchanges), tools) * _ROOMY)
+        self._limit = round(self._tokens(self._past.shown(head, exchanges), tools) * _ROOMY)
         await self.view(messages, tools, write)
         return self._sent < before
 
@@ -143,31 +157,25 @@ class Compaction:
 
     def to_dict(self) -> dict[str, Any]:
         """What it takes to go on with the same views, as plain JSON."""
-        return {
-            "limit": self._limit,
-            "shortened": self._shortened,
-            "summarised": self._summarised,
-            "summary": self._summary,
-            **asdict(self._meter),
-        }
+        return {"limit": self._limit, **asdict(self._past), **asdict(self._meter)}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
         """Go on from what ``to_dict`` gave; without anything, from the beginning."""
         self._limit = min(self._limit, kept.get("limit", self._limit))
-        self._shortened = kept.get("shortened", 0)
-        self._summarised = kept.get("summarised", 0)
-        self._summary = kept.get("summary", "")
+        counts = kept.get("shortened", 0), kept.get("summarised", 0)
+        self._past = _Past(*counts, kept.get("summary", ""))
         self._meter = Meter(kept.get("counted", 0), kept.get("estimated", 0))
 
     def _plan(
         self, head: list[Message], exchanges: list[Exchange], tools: Sequence[ToolSchema]
     ) -> tuple[int, int]:
         """How many exchanges to shorten, and how many to summarise, so that it fits."""
-        cut, summed = self._shortened, self._summarised
+        cut, summed = self._past.shortened, self._past.summarised
 
         def is_above(size: float) -> bool:
             text = self._by_rule(exchanges, summed) if summed else ""
-            return self._tokens(_joined(head, exchanges, cut, summed, text), tools) > size
+            shown = _Past(cut, summed, text).shown(head, exchanges)
+            return self._tokens(shown, tools) > size
 
         roomy = self._limit * _ROOMY
         for recent in range(_RECENT, 0, -1):
@@ -186,21 +194,21 @@ class Compaction:
         self, exchanges: list[Exchange], until: int, write: Write | None
     ) -> dict[str, Any]:
         """Have a summary of the exchanges ``until`` there; returns what to tell of it."""
-        if until == self._summarised:
+        past, written = self._past, None
+        if until == past.summarised:
             return {"summary": None, "summary_by": None}
-        written = None
         if write:
-            lines = "\n".join(_lines(exchanges[self._summarised : until], _TOLD))
+            lines = "\n".join(_lines(exchanges[past.summarised : until], _TOLD))
             told = _cut(lines, 24 * self._room)  # about six times as many tokens
-            before = f"<earlier_summary>\n{self._summary}\n</earlier_summary>\n\n"
-            asked = f"{before if self._summary else ''}<conversation>\n{told}\n</conversation>"
+            before = f"<earlier_summary>\n{past.summary}\n</earlier_summary>\n\n"
+            asked = f"{before if past.summary else ''}<conversation>\n{told}\n</conversation>"
             instructions = _INSTRUCTIONS.format(words=max(self._room // 3, 50))
             system: Message = {"role": "system", "content": instructions}
             written = await write([system, {"role": "user", "content": asked}])
         text = _cut((written or "").strip(), 4 * self._room)
-        by = "model" if text else "rule"
-        self._summary, self._summarised = text or self._by_rule(exchanges, until), until
-        return {"summary": self._summary, "summary_by": by}
+        summary = text or self._by_rule(exchanges, until)
+        self._past = replace(past, summarised=until, summary=summary)
+        return {"summary": summary, "summary_by": "model" if text else "rule"}
 
     @property
     def _room(self) -> int:
@@ -209,8 +217,8 @@ class Compaction:
 
     def _by_rule(self, exchanges: list[Exchange], until: int) -> str:
         """A summary without a model: a line for each thing, the oldest left out first."""
-        added = _lines(exchanges[self._summarised : until], _LINE)
-        lines = [*self._summary.splitlines(), *added]
+        added = _lines(exchanges[self._past.summarised : until], _LINE)
+        lines = [*self._past.summary.splitlines(), *added]
         sizes = accumulate(len(line) for line in reversed(lines))
         left_out = sum(size > 4 * self._room for size in sizes)
         note = [f"[{left_out} still earlier lines left out]"] if left_out else []
@@ -218,20 +226,6 @@ class Compaction:
 
     def _tokens(self, shown: Sequence[Message], tools: Sequence[ToolSchema]) -> int:
         return self._meter.tokens(self._meter.estimate(shown, tools))
-
-    def _shown(self, head: list[Message], exchanges: list[Exchange]) -> list[Message]:
-        return _joined(head, exchanges, self._shortened, self._summarised, self._summary)
-
-
-def _joined(
-    head: list[Message], exchanges: list[Exchange], cut: int, summed: int, summary: str
-) -> list[Message]:
-    """The view in which ``summed`` exchanges are one message and, of ``cut``, results are short."""
-    text = f"{_HEADING.format(steps=summed)}\n{summary}"
-    summaries: list[Message] = [{"role": "user", "content": text}] if summed else []
-    middle = [_shortened(message) for each in exchanges[summed:cut] for message in each]
-    whole = [message for each in exchanges[max(summed, cut) :] for message in each]
-    return [*head, *summaries, *middle, *whole]
 
 
 def _parts(messages: Sequence[Message]) -> tuple[list[Message], list[Exchange]]:
