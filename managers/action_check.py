@@ -8,7 +8,7 @@ something it has not tried.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import dropwhile, takewhile
 from typing import Literal, Protocol, TypeAlias
 
@@ -59,12 +59,14 @@ class ActionCheck:
 
     async def check(self, command: str, facts: Facts, situation: str = "") -> Verdict:
         """The first refusal of a rule, else the first advice."""
-        return _weighed(self._verdicts(command.lower(), facts))
-
-    def _verdicts(self, command: str, facts: Facts) -> Iterator[Verdict]:
-        yield self.of_unknown_words(command)
-        yield self.of_absent_things(command, facts)
-        yield self.of_repetition(command, facts)
+        command = command.lower()
+        return _weighed(
+            [
+                self.of_unknown_words(command),
+                self.of_absent_things(command, facts),
+                self.of_repetition(command, facts),
+            ]
+        )
 
     def of_unknown_words(self, command: str) -> Verdict:
         """Against words that the parser does not have.
@@ -137,14 +139,8 @@ class Checks:
         return _weighed(verdicts)
 
 
-def _weighed(verdicts: Iterable[Verdict]) -> Verdict:
-    """The first refusal, after which no other verdict counts, else the first advice."""
-    heaviest, usage = ACCEPTED, Usage()
-    for verdict in verdicts:
-        if verdict.usage.calls:
-            usage += verdict.usage
-        if _WEIGHTS[verdict.kind] > _WEIGHTS[heaviest.kind]:
-            heaviest = verdict
-        if verdict.kind == "refuse":
-            break
-    return heaviest.model_copy(update={"usage": usage}) if usage.calls else heaviest
+def _weighed(verdicts: Sequence[Verdict]) -> Verdict:
+    """The first refusal, else the first advice, with the usage of all."""
+    heaviest = max(verdicts, key=lambda verdict: _WEIGHTS[verdict.kind], default=ACCEPTED)
+    usage = sum((verdict.usage for verdict in verdicts), Usage())
+    return heaviest.model_copy(update={"usage": usage})

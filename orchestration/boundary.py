@@ -1,11 +1,10 @@
 """Between the machine's truth and whoever plays: what does not pass here, nobody is told."""
 
 from dataclasses import replace
-from typing import Literal
 
 from game_interface import Exit, Facts, Thing, Vocabulary
 from players.player import Player
-from session.game_state import ExitSeen, FailedTurn, GameState, Hint, Observation, TurnRecord
+from session.game_state import FailedTurn, GameState, Hint, Observation, TurnRecord
 from session.knowledge import CarriedOver, Reflection
 from session.levels import ObservationLevel
 from session.perception.perception import Perception
@@ -56,15 +55,17 @@ class Boundary:
             moves=seen.moves,
             inventory=None if carried is None else tuple(Thing(0, *it) for it in carried),
             visible=tuple(Thing(0, *it) for it in seen.visible),
-            exits=tuple(_exit(way) for way in self.perception.ways(seen.room_id)),
+            exits=tuple(
+                Exit(
+                    way.direction,
+                    way.room.id if way.room else None,
+                    way.room.name if way.room else None,
+                    "blocked" if way.kind == "blocked" else "open",
+                )
+                for way in self.perception.ways(seen.room_id)
+            ),
             dark=seen.dark,
             deaths=self.state.deaths,
             world_hash=seen.world_hash,
             absent_words=facts.absent_words & known,
         )
-
-
-def _exit(way: ExitSeen) -> Exit:
-    kind: Literal["open", "blocked"] = "blocked" if way.kind == "blocked" else "open"
-    end = way.room
-    return Exit(way.direction, end.id if end else None, end.name if end else None, kind)

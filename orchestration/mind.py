@@ -52,8 +52,7 @@ class Mind:
         self.parts_off = [part.name for part in PARTS.values() if not part.is_on(config)]
         """The parts that were left out."""
         self._attempts = made.get("action_check")
-        self._reflects = "reflection" not in self.parts_off
-        asked = self._client_for("reflection") if self._reflects else client
+        asked = client if "reflection" in self.parts_off else self._client_for("reflection")
         learning = [*self.managers, self.transcript]
         self._reflection = ReflectionManager(config, asked, logger, uid, learning)
         self.learning: list[Manager] = [*learning, self._reflection]
@@ -73,7 +72,7 @@ class Mind:
 
     def look_back(self, *, ending: bool) -> Reflection | None:
         """Ask the model what the latest turns teach, when that is due; nothing is learned yet."""
-        is_due = self._reflects and self._reflection.due(ending=ending)
+        is_due = self._reflection.due(ending=ending)
         return self._reflection.reflect(ending=ending) if is_due else None
 
     def _client_for(self, name: str) -> LLMClient:

@@ -164,16 +164,9 @@ def read_sections(path: Path, fields: Collection[str]) -> dict[str, object]:
 
 
 def plain_only(path: Path, values: dict[str, object]) -> dict[str, object]:
-    """Return ``values`` without those that only a trusted file may set, unless it is one.
-
-    Raises:
-        ConfigurationError: The file can no longer be read.
-    """
+    """Return ``values`` without those that only a trusted file may set, unless it is one."""
     asked = {name: it for name, it in values.items() if not is_plain(PREFIX + name, str(it))}
-    try:
-        is_trusted = may_use(path, {name: json.dumps(it) for name, it in asked.items()})
-    except OSError as error:
-        raise ConfigurationError(f"Cannot read {path}: {reason(error)}") from error
+    is_trusted = may_use(path, {name: json.dumps(it) for name, it in asked.items()})
     return {name: it for name, it in values.items() if is_trusted or name not in asked}
 
 
@@ -184,7 +177,7 @@ def refuse_unknown_variables(fields: Iterable[str]) -> None:
         ConfigurationError: naming the variable, where it is, and the nearest known one.
     """
     known = [PREFIX + name.upper() for name in fields]
-    for source, names in (("the environment", os.environ), (DOTENV, _names_in_dotenv())):
+    for source, names in (("the environment", os.environ), (DOTENV, names_in_dotenv(PREFIX))):
         for name in names:
             if name.upper().startswith(PREFIX) and name.upper() not in known:
                 raise ConfigurationError(
@@ -201,7 +194,7 @@ def near(key: str, known: Iterable[str]) -> str:
 def _origin(field: str, fields: Iterable[str], file: Path | None) -> str:
     """Tell how a person calls the field where it may have come from, the first that has it."""
     variable = PREFIX + field.upper()
-    for place, names in (("", os.environ), (f" in {DOTENV}", _names_in_dotenv())):
+    for place, names in (("", os.environ), (f" in {DOTENV}", names_in_dotenv(PREFIX))):
         if found := next((name for name in names if name.upper() == variable), None):
             return found + place
     for section, keys in sections(fields).items() if file else ():
@@ -265,8 +258,13 @@ def _table(path: Path, table: dict[str, Any], name: str) -> dict[str, Any]:
     return inner
 
 
-def _names_in_dotenv() -> Iterable[str]:
+def names_in_dotenv(prefix: str = "") -> Iterable[str]:
+    """Return what ``.env`` sets with that prefix.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
     try:
-        return read_env_file(PREFIX)
+        return read_env_file(prefix)
     except EnvFileError as error:
         raise ConfigurationError(str(error)) from error

@@ -18,8 +18,8 @@ from pydantic import (
 )
 from pydantic_settings import SettingsConfigDict
 
-from mcp_ghost.env_file import place_of, read_env_file, setting
-from mcp_ghost.errors import EnvFileError, LLMError
+from mcp_ghost.env_file import place_of, setting
+from mcp_ghost.errors import LLMError
 from mcp_ghost.providers.common import WireChoice
 from mcp_ghost.providers.hosted import HOSTED, WireFormat, check_key, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
@@ -31,6 +31,7 @@ from session.configuration_file import (
     ConfigurationError,
     EnvironmentSettings,
     explain,
+    names_in_dotenv,
     plain_only,
     read_sections,
     refuse_unknown_variables,
@@ -292,10 +293,7 @@ class GameConfiguration(PlayingSettings, MindSettings, EnvironmentSettings):
         Raises:
             ConfigurationError: As from ``from_toml``.
         """
-        try:
-            read_env_file()  # one question for all that it names
-        except EnvFileError as error:
-            raise ConfigurationError(str(error)) from error
+        names_in_dotenv()  # one question for all that it names
         here = Path("pyproject.toml")
         found = here if here.is_file() else None
         return cls._read(config_path or found, overrides, is_named=config_path is not None)

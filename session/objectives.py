@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from mcp_ghost.text import counted, one_line
-from session.game_state import UNKNOWN_ROOM, Observation, Place, ThingSeen, TurnRecord
+from session.game_state import NOTHING_SEEN, UNKNOWN_ROOM, Observation, Place, ThingSeen, TurnRecord
 from session.knowledge import Goal, Objective, ObjectiveStatus, Reflection
 from session.similarity import name_words, near_duplicates, same_thing
 
@@ -157,7 +157,7 @@ class Seen:
         self._things: set[str] = set()
         self._carried: set[str] = set()
         self._best_score = 0
-        self._now: Observation | None = None
+        self._now = NOTHING_SEEN
 
     def take_in(self, observation: Observation) -> set[str]:
         """Note what is seen; returns the things carried for the first time."""
@@ -178,7 +178,7 @@ class Seen:
     def lacks(self, goal: Goal) -> bool:
         """Tell whether the goal can be told and does not hold yet."""
         now = self._now
-        if now is None or (goal.item is not None and now.inventory is None):
+        if goal.item is not None and now.inventory is None:
             return False
         return not (goal.score is not None and now.score is None) and not holds(goal, now)
 

@@ -94,8 +94,6 @@ class GameServer(Leaf):
 
     def begin(self) -> None:
         """Begin to connect, unless that is done; a server that died meanwhile is started again."""
-        if self.failure:
-            return
         if self.loop is not asyncio.get_running_loop():
             self._connect_in_background(self._connect())
         elif (session := self.current) and not session.is_alive:
