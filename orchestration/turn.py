@@ -4,6 +4,7 @@ import base64
 import re
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from game_interface import Facts, Game, Thing
@@ -63,15 +64,13 @@ class TurnPlayer:
         started = time.perf_counter()
         facts = self.boundary.facts(self.game.facts(), self.game.vocabulary)
         decision = self._decision(facts)
+        recorded = partial(self._recorded, state, decision, started)
         if self.rules.rules_restore and (wanted := _RESTORE.fullmatch(decision.proposed.strip())):
             turn, count = int(wanted[1] or 1), len(self.moments)
             text, snapshot = self.moments[turn - 1] if 1 <= turn <= count else ("", "")
             if snapshot:
                 self.game.restore(base64.b64decode(snapshot))
-                return self._recorded(
-                    state,
-                    decision,
-                    started,
+                return recorded(
                     command=decision.proposed.strip(),
                     response=f"(The game is as it was before turn {turn}.)\n\n{text}",
                     ended=state.observation,
@@ -91,10 +90,7 @@ class TurnPlayer:
                 failure, of_the_game = str(error), True
             except (EngineError, StoryFormatError) as error:
                 why = str(error)
-                return self._recorded(
-                    state,
-                    decision,
-                    started,
+                return recorded(
                     command=decision.action,
                     refused=decision.refused,
                     advice=decision.advice,
@@ -102,14 +98,11 @@ class TurnPlayer:
                     engine_refused=why,
                 )
             else:
-                return self._played(state, decision, response, started)
+                return recorded(**self._played(state, decision, response))
         if decision.answered and self.rules.rules_unusable_answer == "turn" and not of_the_game:
             proposed = one_line(decision.proposed or decision.action, MAX_COMMAND_LENGTH)
             refused = RefusedCommand(command=proposed, thinking=decision.reasoning, reason=failure)
-            return self._recorded(
-                state,
-                decision,
-                started,
+            return recorded(
                 command="",
                 refused=(*decision.refused, refused),
                 response=f"(The game was given nothing: {failure})",
@@ -141,10 +134,8 @@ class TurnPlayer:
         advice = f"{told} {decision.advice}" if decision.advice else told
         return replace(decision, action=first, advice=advice)
 
-    def _played(
-        self, state: GameState, decision: Decision, response: str, started: float
-    ) -> TurnRecord:
-        """Record a turn in which the game was given the command; restart it if the rules say so."""
+    def _played(self, state: GameState, decision: Decision, response: str) -> dict[str, Any]:
+        """Return what came of a command of the game, which is restarted if the rules say so."""
         facts, game = self.game.facts(), self.game
         after, died, over, ended = observation_of(facts), game.died_in_last_step, game.is_over, None
         best = max(state.best_score, facts.score or 0)
@@ -153,25 +144,19 @@ class TurnPlayer:
             ended, response = after, _with_restart(response, game.start())
             after, over = observation_of(game.facts()), game.is_over
         known = state.score is not None and facts.score is not None
-        return self._recorded(
-            state,
-            decision,
-            started,
-            command=decision.action,
-            new_objective=decision.new_objective,
-            nav_target=decision.nav_target,
-            plan=decision.plan,
-            close_objective=decision.close_objective,
-            refused=decision.refused,
-            advice=decision.advice,
-            response=response,
-            scored=(facts.score or 0) - (state.score or 0) if known else None,
-            after=after,
-            ended=ended,
-            died=died,
-            won=facts.won,
-            over=over,
-        )
+        return {
+            **{name: getattr(decision, name) for name in decision.NOTES},
+            "command": decision.action,
+            "refused": decision.refused,
+            "advice": decision.advice,
+            "response": response,
+            "scored": (facts.score or 0) - (state.score or 0) if known else None,
+            "after": after,
+            "ended": ended,
+            "died": died,
+            "won": facts.won,
+            "over": over,
+        }
 
     def _recorded(
         self,

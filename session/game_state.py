@@ -193,7 +193,7 @@ class RefusedCommand(Value):
 class Decision:
     """A turn's decision and how it came about."""
 
-    _NOTES: ClassVar = ("new_objective", "close_objective", "nav_target", "plan")
+    NOTES: ClassVar = ("new_objective", "close_objective", "nav_target", "plan")
 
     action: str
     reasoning: str
@@ -221,7 +221,7 @@ class Decision:
 
     def kept_in(self, later: Self) -> Self:
         """``later``, where what was said here of objectives, target and plan still holds."""
-        kept = {name: getattr(self, name) for name in self._NOTES if getattr(later, name) is None}
+        kept = {name: getattr(self, name) for name in self.NOTES if getattr(later, name) is None}
         return replace(later, **kept)
 
 
