@@ -17,3 +17,9 @@ def table(package: str, path: str) -> dict[str, Any]:
 def compiled(patterns: Mapping[str, list[str]]) -> dict[str, re.Pattern[str]]:
     """Return regular expressions by their names, each joined from its parts."""
     return {name: re.compile("".join(parts)) for name, parts in patterns.items()}
+
+
+@cache
+def patterns(package: str, path: str, section: str) -> dict[str, re.Pattern[str]]:
+    """Return the regular expressions in a section of a table."""
+    return compiled(table(package, path)[section])

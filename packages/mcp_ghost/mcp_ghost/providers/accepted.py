@@ -6,21 +6,21 @@ No table of models stays right for long, so the refusal itself is read.
 import json
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mcp_ghost.errors import LLMConnectionError, LLMStatusError
 from mcp_ghost.providers.common import Wire
 from mcp_ghost.providers.refusal import fields_of, is_elsewhere, names, other_name, other_value
 from mcp_ghost.results import JSONObject
-from mcp_ghost.tables import compiled, table
+from mcp_ghost.tables import patterns
 
 _REFUSALS = frozenset({400, 404, 422})
 _IMAGE_REFUSALS = frozenset({400, 404, 413, 415, 422, 500})
-_PHRASES = table("mcp_ghost.providers", "phrases.toml")
-_SAYS = compiled(_PHRASES["accepted"])
-_ROOM = compiled(_PHRASES["room"])
-_MENTIONS = compiled(_PHRASES["mentions"])
-_WANTS = compiled(_PHRASES["wants"])
+_says = partial(patterns, "mcp_ghost.providers", "phrases.toml", "accepted")
+_room = partial(patterns, "mcp_ghost.providers", "phrases.toml", "room")
+_mentions = partial(patterns, "mcp_ghost.providers", "phrases.toml", "mentions")
+_wants = partial(patterns, "mcp_ghost.providers", "phrases.toml", "wants")
 """What some models want of a request, and no field says."""
 _HOW = {
     "tools": "with definitions of the tools in the history",
@@ -71,7 +71,7 @@ class Accepted:
     instead: dict[tuple[str, str], Any] = field(default_factory=dict)
     """What it takes in the place of a field's value."""
     wants: set[str] = field(default_factory=set)
-    """What it wants of messages and tools: of ``_WANTS``; "images" and "reasoning" are left out,
+    """What it wants of messages and tools: of ``_wants``; "images" and "reasoning" are left out,
     and "max_tokens" is always said."""
     refused_tools: set[str] = field(default_factory=set)
     """The names of tools that it does not take."""
@@ -129,7 +129,7 @@ class Accepted:
         """
         other = named_wire(path, error)
         here: Wire = "chat" if other == "responses" else "responses"
-        is_named = _SAYS["no_effort"].search(error.said) is not None
+        is_named = _says()["no_effort"].search(error.said) is not None
         is_offer = here == "chat" and self.thinks_with_tools and is_named
         self.thinks_with_tools &= not is_offer
         is_open = other not in self.left or (other == "chat" and not self.thinks_with_tools)
@@ -150,7 +150,7 @@ class Accepted:
 
     def learn(self, payload: JSONObject, error: LLMStatusError) -> dict[str, str]:
         """Take in which fields of ``payload`` are refused, if any, and how they are sent then."""
-        if error.status not in {402, *_REFUSALS} or _SAYS["reasoning"].search(error.said):
+        if error.status not in {402, *_REFUSALS} or _says()["reasoning"].search(error.said):
             return {}
         said, param = error.said, error.named.get("param", "")
         if " " in param:  # MiMo's whole reason: https://github.com/AQBot-Desktop/AQBot/issues/93
@@ -167,14 +167,15 @@ class Accepted:
             self.longest = limit  # without a length, it counts the longest that the model writes
             self.wants.add("max_tokens")
             return {"max_tokens": f"with max_tokens of {limit}"}
-        for wish, pattern in _WANTS.items():
+        for wish, pattern in _wants().items():
             if wish not in self.wants and pattern.search(said):
                 self.wants.add(wish)
                 return {wish: _HOW[wish]}
         fields = dict(fields_of(payload))
         refused: list[str] = []
         for path in fields:
-            mention = _MENTIONS.get(path) or _MENTIONS.get(path.removeprefix("generationConfig."))
+            field_name = path.removeprefix("generationConfig.")
+            mention = _mentions().get(path) or _mentions().get(field_name)
             is_mentioned = mention and mention.search(said) and not is_elsewhere(said, param)
             if is_mentioned or names(path, said, param):
                 refused.append(path)
@@ -182,7 +183,7 @@ class Accepted:
         refused = [it for it in refused if not any(part.startswith(f"{it}.") for part in refused)]
         if about := [path for path in refused if param and names(path, "", param)]:
             refused = about
-        elif len(refused) > 1 and _SAYS["together"].search(said):
+        elif len(refused) > 1 and _says()["together"].search(said):
             refused = [next((it for it in _LEAST_NEEDED if it in refused), refused[-1])]
         learned = {path: self._corrected(path, fields[path], payload, said) for path in refused}
         for name in _IN_MESSAGES if not learned else ():
@@ -196,7 +197,7 @@ class Accepted:
         """Take in, once, whether ``error`` is about images or what models attach to replies."""
         for what, statuses in {"images": _IMAGE_REFUSALS, "reasoning": _REFUSALS}.items():
             is_there = has_images if what == "images" else what not in self.wants
-            if is_there and error.status in statuses and _SAYS[what].search(error.said):
+            if is_there and error.status in statuses and _says()[what].search(error.said):
                 self.wants.add(what)
                 return {what: _HOW[what]}
         return {}
@@ -226,10 +227,10 @@ def named_wire(path: str, error: LLMStatusError) -> Wire | None:
     """The other of OpenAI's wires, if ``error`` says that a request at ``path`` belongs there."""
     said = error.said
     if path.endswith("/chat/completions") and error.status in _REFUSALS:
-        return "responses" if _SAYS["not_chat"].search(said) else None
+        return "responses" if _says()["not_chat"].search(said) else None
     if not path.endswith("/responses"):
         return None
-    names_chat = error.status in _REFUSALS and _SAYS["not_responses"].search(said)
+    names_chat = error.status in _REFUSALS and _says()["not_responses"].search(said)
     return "chat" if is_no_address(error) or names_chat else None
 
 
@@ -240,9 +241,9 @@ def is_no_address(error: LLMStatusError) -> bool:
 
 def _longest(said: str) -> int:
     """The number of tokens that ``said`` names as the most, or leaves room for; 0 for none."""
-    if found := _SAYS["longest"].search(said):
+    if found := _says()["longest"].search(said):
         return int(next(filter(None, found.groups())))
-    for pattern in _ROOM.values():
+    for pattern in _room().values():
         if found := pattern.search(said):
             numbers = {name: int(it) for name, it in found.groupdict().items()}
             room = numbers["all"] - numbers["used"] + numbers.get("reply", 0)

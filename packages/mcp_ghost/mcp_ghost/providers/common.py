@@ -16,7 +16,7 @@ from mcp_ghost.providers.parameters import odd_names
 from mcp_ghost.providers.schema import is_recursive
 from mcp_ghost.providers.streaming import Assembler
 from mcp_ghost.results import JSONObject, strict_json
-from mcp_ghost.tables import compiled, table
+from mcp_ghost.tables import patterns, table
 
 Wire: TypeAlias = Literal["chat", "responses"]
 """OpenAI's formats: chat completions, and the Responses API."""
@@ -31,9 +31,7 @@ MOST_DOLLARS = 10**4
 DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 _COUNT = re.compile(r"tokens$|token_?count$", re.IGNORECASE)
 
-_PHRASES = table("mcp_ghost.providers", "phrases.toml")
-_SAYS = compiled(_PHRASES["reply"])
-_STATUS: dict[str, int] = _PHRASES["statuses"]
+_says = functools.partial(patterns, "mcp_ghost.providers", "phrases.toml", "reply")
 _ID, _SHORT_ID = re.compile("[A-Za-z0-9_-]{1,40}"), re.compile("[A-Za-z0-9]{9}")
 LONGEST_MARK = 40
 """Characters of the mark of a chat template."""
@@ -218,12 +216,12 @@ def blocks_in(content: object) -> list[JSONObject]:
 
 def cleared(said: str) -> str:
     """``said`` without the marks of a chat template that some servers leave around it."""
-    begun = _SAYS["begun"].match(said)
+    begun = _says()["begun"].match(said)
     said = said[begun.end() :] if begun else said
-    turn = _SAYS["next_turn"].search(said)
+    turn = _says()["next_turn"].search(said)
     if turn and "<|" not in said[: turn.start()]:  # what follows, the model made up
         said = said[: turn.start()]
-    while ended := _SAYS["ended"].search(said, max(0, len(said) - LONGEST_MARK)):
+    while ended := _says()["ended"].search(said, max(0, len(said) - LONGEST_MARK)):
         if ended[0].startswith("</s>") and "<s>" in said:  # HTML's, of words that no longer hold
             break
         said = said[: ended.start()].rstrip()
@@ -463,7 +461,7 @@ def error_names(body: object) -> dict[str, str]:
 def malformed_call(body: object, said: str = "") -> LLMMalformedCallError | None:
     """The error in ``body`` or ``said``, if it is that of a call which the model wrote wrongly."""
     said = said or error_text(body)
-    if not _SAYS["malformed_call"].search(" ".join([said, *error_names(body).values()])):
+    if not _says()["malformed_call"].search(" ".join([said, *error_names(body).values()])):
         return None
     wrote = at(body, "error", "failed_generation")
     shown = f" It wrote: {str(wrote)[:_MOST_WRITTEN]}" if wrote else ""
@@ -482,7 +480,8 @@ def reported(
     said, named = error_text(body), error_names(body)
     if said.startswith("Unexpected endpoint"):  # LM Studio's
         return LLMStatusError(said, 404, named=named)
-    words, code = {**(statuses or {}), **_STATUS}, named.get("code", "")
+    words = {**(statuses or {}), **table("mcp_ghost.providers", "phrases.toml")["statuses"]}
+    code = named.get("code", "")
     status = int(code) if code.isdecimal() else words.get(code) or words.get(named.get("type", ""))
     if status is not None and 400 <= status <= 599:
         return LLMStatusError(said, status, named=named)

@@ -7,12 +7,13 @@ of parameters.
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from mcp_ghost.errors import LLMStatusError
 from mcp_ghost.messages import ToolSchema
 from mcp_ghost.results import JSONObject
-from mcp_ghost.tables import compiled, table
+from mcp_ghost.tables import patterns
 
 HARMLESS: ToolSchema = {
     "type": "function",
@@ -21,7 +22,7 @@ HARMLESS: ToolSchema = {
 """What every provider takes that takes tools at all."""
 _REFUSALS = frozenset({400, 422, 500})
 """llama.cpp said 500 where it cannot make a grammar."""
-_SAYS = compiled(table("mcp_ghost.providers", "phrases.toml")["refusal"])
+_says = partial(patterns, "mcp_ghost.providers", "phrases.toml", "refusal")
 _NAME = (
     r"\b(?:function|tool|functiondeclaration)(?: name)?[\s:'\"`(]{1,3}NAME(?![\w-])"
     r"|[\"'`]NAME[\"'`]|(?<![\w-])NAME[\s'\"`]{1,2}(?:function|tool)"
@@ -41,13 +42,13 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 def is_out_of_credit(said: str, named: Mapping[str, str]) -> bool:
     """Whether an error says that the account has used up what it has, which no waiting cures."""
-    return _SAYS["out_of_credit"].search("\n".join([said, *named.values()])) is not None
+    return _says()["out_of_credit"].search("\n".join([said, *named.values()])) is not None
 
 
 def is_too_long(error: LLMStatusError) -> bool:
     """Whether a request is more than the model can read, or its server takes at once."""
     said = "\n".join([error.said, *error.named.values()])
-    return error.status == 413 or _SAYS["too_long"].search(said) is not None
+    return error.status == 413 or _says()["too_long"].search(said) is not None
 
 
 def fields_of(payload: JSONObject, within: str = "") -> Iterator[tuple[str, Any]]:
@@ -62,7 +63,7 @@ def fields_of(payload: JSONObject, within: str = "") -> Iterator[tuple[str, Any]
 
 def is_elsewhere(said: str, param: str) -> bool:
     """Whether a refusal is about something within a message or a tool."""
-    return bool(_SAYS["elsewhere"].search(said) or _SAYS["elsewhere"].search(param))
+    return bool(_says()["elsewhere"].search(said) or _says()["elsewhere"].search(param))
 
 
 def names(field: str, said: str, param: str = "") -> bool:
@@ -71,7 +72,7 @@ def names(field: str, said: str, param: str = "") -> bool:
     spelled = re.sub(r"_|(?<=[a-z])(?=[A-Z])", "[_ -]?", name)
     if param and re.search(rf"(?:^|\.){spelled}$", param, re.I):
         return True
-    if is_elsewhere(said, param) or not _SAYS["refuses"].search(said):
+    if is_elsewhere(said, param) or not _says()["refuses"].search(said):
         return False
     pattern = rf"(?<![\w.]){spelled}(?!\w)|\.{spelled}(?!\w)"
     if spelled == name:  # a word that also stands in sentences has to be marked as a name
@@ -86,18 +87,18 @@ def names(field: str, said: str, param: str = "") -> bool:
 
 def other_name(field: str, payload: JSONObject, said: str) -> str | None:
     """The name by which the server wants ``field``."""
-    found = next((it for it in _SAYS["instead"].findall(said) if it not in payload), None)
+    found = next((it for it in _says()["instead"].findall(said) if it not in payload), None)
     return found if found and "." not in field else None
 
 
 def other_value(value: object, said: str) -> Any:  # noqa: ANN401  any JSON
     """The value nearest to ``value`` that the server says it takes; None for none."""
     if isinstance(value, list):
-        found = _SAYS["most"].search(said)
+        found = _says()["most"].search(said)
         most = int(float(found[1])) if found else 0
         return value[:most] if 0 < most < len(value) else None
     if isinstance(value, str) and value in _EFFORTS:
-        told = _SAYS["values"].search(said)
+        told = _says()["values"].search(said)
         # Groq's "one of `none` or `default`" (https://github.com/earendil-works/pi/issues/1745):
         # the default is what comes without the field.
         if told is None or (value != "none" and re.search(r"\bdefault\b", told[1])):
@@ -107,9 +108,9 @@ def other_value(value: object, said: str) -> Any:  # noqa: ANN401  any JSON
         return min(known, key=lambda it: abs(_EFFORTS.index(it) - place), default=None)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    least, most_of = _SAYS["least"].search(said), _SAYS["most"].search(said)
+    least, most_of = _says()["least"].search(said), _says()["most"].search(said)
     low, high = float(least[1]) if least else None, float(most_of[1]) if most_of else None
-    if found := _SAYS["range"].search(said):
+    if found := _says()["range"].search(said):
         low, high = float(found[1]), float(found[2]) - bool(found["open"])
     near = value if low is None else max(value, low)
     near = near if high is None else min(near, high)
@@ -120,20 +121,20 @@ def other_value(value: object, said: str) -> Any:  # noqa: ANN401  any JSON
 
 def named_tools(error: LLMStatusError, names: Sequence[str]) -> list[int]:
     """The places of those among ``names``, which are on the wire, that ``error`` refuses."""
-    if error.status not in _REFUSALS or _SAYS["not_of_a_tool"].search(error.said):
+    if error.status not in _REFUSALS or _says()["not_of_a_tool"].search(error.said):
         return []
-    patterns = [_NAME.replace("NAME", re.escape(name)) for name in names]
-    found = [place for place, it in enumerate(patterns) if re.search(it, error.said, re.I)]
-    places = {int(one or other) for one, other in _SAYS["place"].findall(error.said)}
+    forms = [_NAME.replace("NAME", re.escape(name)) for name in names]
+    found = [place for place, it in enumerate(forms) if re.search(it, error.said, re.I)]
+    places = {int(one or other) for one, other in _says()["place"].findall(error.said)}
     return found or sorted(place for place in places if place < len(names))
 
 
 def may_be_of_a_tool(error: LLMStatusError) -> bool:
     """Whether ``error`` may be about the definition of some tool that it does not name."""
-    others = (_SAYS["too_many"], _SAYS["not_of_a_tool"])
+    others = (_says()["too_many"], _says()["not_of_a_tool"])
     if error.status not in _REFUSALS or any(it.search(error.said) for it in others):
         return False
-    return _SAYS["of_definitions"].search(error.said) is not None
+    return _says()["of_definitions"].search(error.said) is not None
 
 
 async def found_by_halving(

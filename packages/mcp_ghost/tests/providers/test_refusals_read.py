@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -580,3 +582,10 @@ def test_a_proxy_that_needs_a_package_is_named_with_its_variable(
         network_transport(Endpoint("https://api.example.com/v1"))
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_servers_say_is_read_only_when_one_has_said_something() -> None:
+    program = "from mcp_ghost import tables; import mcp_ghost.providers.client; "
+    program += "print(tables.patterns.cache_info().currsize)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert ran.stdout.strip() == b"0"
