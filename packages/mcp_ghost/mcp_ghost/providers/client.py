@@ -454,14 +454,8 @@ class ProviderClient:
         told = DeltaTracker(call.on_delta) if call.on_delta else None
         assembler = self._streaming.assembler() if self._streaming else None
         try:
-            body = await transport.post(
-                wire.path,
-                wire.payload,
-                wire.headers,
-                model=call.request.model,
-                assembler=assembler,
-                on_delta=told,
-            )
+            model = call.request.model
+            body = await transport.post(wire, model=model, assembler=assembler, on_delta=told)
             response = self._read(body, call.request)
         except BaseException:  # cancelled, too: what was told of this reply no longer counts
             if told:

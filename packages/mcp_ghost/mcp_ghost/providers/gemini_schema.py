@@ -63,10 +63,7 @@ class _Converter:
                 return self.convert({"type": kind, **_described(target), **_described(rest)})
             return self.convert(merged([target, rest]), open_ | {name})
         if listed := schema.get("anyOf") or schema.get("oneOf"):
-            others = [each for each in listed if each != {"type": "null"}]
-            if not others:
-                outer = {key: schema[key] for key in schema if key not in ("anyOf", "oneOf")}
-                return self.convert(outer, open_)
+            others = [each for each in listed if each != {"type": "null"}] or [{}]
             shared = {key: schema[key] for key in _SHARED if key in schema}
             converted = [self.convert(merged([shared, each]), open_) for each in others]
             return _one_or_any(converted, nullable=len(others) < len(listed))

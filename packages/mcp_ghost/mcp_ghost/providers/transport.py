@@ -31,7 +31,7 @@ from mcp_ghost.errors import (
     LLMStatusError,
     LLMUnreachableError,
 )
-from mcp_ghost.providers.common import at, dicts_in, error_names, error_text, malformed_call
+from mcp_ghost.providers import common
 from mcp_ghost.providers.refusal import is_out_of_credit, is_too_long
 from mcp_ghost.providers.streaming import Assembler, EventReader, OnDelta, objects_in
 from mcp_ghost.redact import redact
@@ -148,15 +148,13 @@ class Transport:
 
     async def post(
         self,
-        path: str,
-        payload: Mapping[str, Any],
-        headers: Mapping[str, str],
+        wire: common.WireRequest,
         *,
-        model: object = "",
-        assembler: Assembler | None = None,
-        on_delta: OnDelta | None = None,
+        model: object,
+        assembler: Assembler | None,
+        on_delta: OnDelta | None,
     ) -> dict[str, Any]:
-        """Send ``payload`` once and return the JSON object of the answer.
+        """Send ``wire`` once and return the JSON object of the answer.
 
         ``assembler`` makes it of an answer that arrives in pieces, of which ``on_delta`` is told.
         Cancelling cuts the connection. ``model`` is for messages.
@@ -171,9 +169,9 @@ class Transport:
         try:
             request = httpx2.Request(
                 "POST",
-                _url(joined_url(endpoint.base_url, path)),
-                content=encode_json(payload),
-                headers={**_HEADERS, **headers, **self._authorization},
+                _url(joined_url(endpoint.base_url, wire.path)),
+                content=encode_json(wire.payload),
+                headers={**_HEADERS, **wire.headers, **self._authorization},
                 extensions={"timeout": self._timeouts},
             )
             async with (
@@ -323,19 +321,19 @@ def read_body(
     found = objects_in(content)
     body = found[0] if found else None
     if not response.is_success:
-        said = error_text(body)
+        said = common.error_text(body)
         if not said and response.has_redirect_location:
             # Following it could carry the key to another host.
             said = f"moved to {response.headers['location']}"
         said = said or content.decode("utf-8", errors="replace")
-        if malformed := malformed_call(body, said):
+        if malformed := common.malformed_call(body, said):
             raise LLMMalformedCallError(endpoint.redact(str(malformed)))
         raise endpoint.status_error(
             response.status_code,
             said,
             model=model,
             retry_after=_asked_delay(response.headers, body, said),
-            named=error_names(body),
+            named=common.error_names(body),
         )
     if body is None:
         raise LLMReplyError(
@@ -353,7 +351,7 @@ def read_body(
 def _asked_delay(headers: Mapping[str, str], body: object, said: str) -> float | None:
     """Seconds to wait as the server asked: in a header, in details as Google does, or in words."""
     asked = retry_after(headers)
-    for detail in dicts_in(at(body, "error", "details")) if asked is None else ():
+    for detail in common.dicts_in(common.at(body, "error", "details")) if asked is None else ():
         if match := re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay"))):
             return float(match[1])
     if asked is None and (words := _AGAIN.search(said)):
@@ -366,11 +364,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
     OpenAI and Azure give milliseconds beside it, as ``openai._base_client`` reads them.
     """
-    if re.fullmatch(r"\d+(\.\d+)?", value := headers.get("retry-after-ms", "").strip()):
-        return float(value) / 1000
-    value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d+(\.\d+)?", value):
-        return float(value)
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d+(\.\d+)?", value):
+            return float(value) / unit
     try:
         date = parsedate_to_datetime(value)
     except (ValueError, OverflowError):

@@ -56,6 +56,10 @@ def test_no_parameters_are_none(empty: object) -> None:
             {"oneOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]},
             {"anyOf": [{"type": "STRING", "nullable": True}, {"type": "NUMBER", "nullable": True}]},
         ),
+        (
+            {"anyOf": [{"type": "null"}, {"type": "null"}], "description": "Nothing."},
+            {"anyOf": [{**it, "description": "Nothing.", "nullable": True} for it in ANY["anyOf"]]},
+        ),
         ({"enum": ["a", "b"]}, {"type": "STRING", "format": "enum", "enum": ["a", "b"]}),
         ({"const": "a"}, {"type": "STRING", "format": "enum", "enum": ["a"]}),
         (
