@@ -129,6 +129,9 @@ def reasons(page: str, sentence: str, language: str) -> list[str]:
         (CAPSULE, "探测器重8200公斤。", "zh"),
         (f"Pesa 8.200 kg.{IT}", "Pesa 8,2 tonnellate.", "it"),
         (f"Pesa 8.200 kg.{PT}", "Pesa 8,2 toneladas.", "pt"),
+        (f"It opens on September 12 or 13 there.{EN}", "It opens on September 13.", "en"),
+        (f"It emits CO2.{EN}", "It emits CO2.", "en"),
+        ("橋はHarlowの町にあります。", "橋はHarlowにあります。", "ja"),
     ],
 )
 def test_what_a_page_says_in_its_own_way_is_not_refused(
@@ -186,6 +189,9 @@ def test_what_a_page_says_in_its_own_way_is_not_refused(
         (CAPSULE, "探测器重8100公斤。", "zh"),
         (f"Pesa 8.200 kg.{IT}", "Pesa 9,1 tonnellate.", "it"),
         (f"Pesa 8.200 kg.{PT}", "Pesa 9,1 toneladas.", "pt"),
+        (f"It opens on September 12 or 13 there.{EN}", "It opens on September 14.", "en"),
+        (f"It emits CO2.{EN}", "It emits CO3.", "en"),
+        ("橋はHarlowの町にあります。", "橋はMarlowにあります。", "ja"),
         (f"A dose holds 5 µg of it.{EN}", "A dose holds six micrograms.", "en"),
     ],
 )
