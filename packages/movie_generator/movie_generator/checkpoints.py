@@ -102,9 +102,8 @@ class Checkpoints:
 
         # Scripts that were begun before there were kinds are gone on with.
         before = [{key: it[key] for key in it if key != "kind"} for it in messages]
-        said = await self.step("told", jsonable(before), now)
-        texts: list[Any] = said if isinstance(said, list) else []
-        return [{**answer, "content": text} for answer, text in zip(answers, texts, strict=True)]
+        said: Any = await self.step("told", jsonable(before), now)
+        return [{**answer, "content": text} for answer, text in zip(answers, said, strict=True)]
 
     async def _save(self, store: Store, kept: dict[str, str], key: str, value: JSON) -> None:
         content = json.dumps(self.redactor.each(value))
