@@ -46,13 +46,6 @@ _MARK = {"type": "ephemeral"}
 _Reply: TypeAlias = Coroutine[Any, Any, LLMResponse]
 _NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
 _TAKES_TOOLS = "-non-reasoning"
-_SAYS = {
-    name: "".join(parts)
-    for name, parts in table("mcp_ghost.providers", "phrases.toml")["no_tools"].items()
-}
-_REFUSED_TOOLS = re.compile(
-    _SAYS["refused"].replace("TOOLS", _SAYS["TOOLS"]).replace("ALONE", _SAYS["ALONE"])
-)
 _NO_TOOLS_WITHOUT_SUFFIX = re.compile(r"(?:^|/)o[13](?:$|:)")
 
 
@@ -79,8 +72,11 @@ def require_tool_support(model: str, *, force: bool = False) -> None:
 
 def refuses_tools(message: str) -> bool:
     """Say whether a server's error means that the model takes no tools at all."""
+    words = table("mcp_ghost.providers", "phrases.toml")["no_tools"]
+    says = {name: "".join(parts) for name, parts in words.items()}
+    refused = says["refused"].replace("TOOLS", says["TOOLS"]).replace("ALONE", says["ALONE"])
     plain = re.sub("n['\u2019]t\\b", " not", message.lower())
-    return bool(_REFUSED_TOOLS.search(re.sub("[`'\"\u2018-\u201d]", "", plain)))
+    return bool(re.search(refused, re.sub("[`'\"\u2018-\u201d]", "", plain)))
 
 
 @contextmanager
