@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 
 from mcp_ghost.results import JSONObject
 
@@ -36,12 +37,11 @@ def strict_schema(schema: JSONObject, name: str) -> JSONObject:
 def is_recursive(schema: JSONObject) -> bool:
     """Whether a value of ``schema`` can hold another one like itself."""
     definitions = schema.get("$defs", {})
-    used = {name: set(references(definitions[name])) for name in definitions}
-    reached = {name: set(used[name]) for name in used}
-    for _ in used:
-        for names in reached.values():
-            names |= {further for name in [*names] for further in used.get(name, ())}
-    return any(name in names for name, names in reached.items())
+    try:
+        TopologicalSorter({name: references(definitions[name]) for name in definitions}).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def references(schema: object) -> Iterator[str]:

@@ -47,6 +47,14 @@ def test_names_of_providers_may_be_written_large() -> None:
     assert get_provider(" Anthropic ").name == "anthropic"
 
 
+def test_an_address_chooses_the_provider_that_speaks_there() -> None:
+    home, default = "https://generativelanguage.googleapis.com", get_provider("anthropic")
+    assert registry.provider_at(home, default).name == "gemini"
+    assert type(registry.provider_at(f"{home}/v1beta/openai", default)) is OpenAI
+    for elsewhere in ("http://127.0.0.1:8080/v1", "http://[::1"):
+        assert registry.provider_at(elsewhere, default) is default
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_without_a_model_the_providers_default_is_asked(wire: WireName) -> None:
     with ModelServer(["Fine.", "Fine."], wire=wire) as server:

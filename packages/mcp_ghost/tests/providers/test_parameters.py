@@ -114,6 +114,10 @@ ANYTHING = {
         ({"type": "string", "maxLength": 10**400}, TEXT),
         ({"type": "array", "items": "string"}, {"type": "array", "items": TEXT}),
         (
+            {"type": "array", "items": TEXT, "uniqueItems": True},
+            {"type": "array", "items": TEXT, "uniqueItems": True},
+        ),
+        (
             {"type": "array", "items": [TEXT, NUMBER], "additionalItems": False},
             {
                 "type": "array",
@@ -242,6 +246,23 @@ def test_references_lead_to_definitions_wherever_they_led_before() -> None:
         "Hidden": TEXT,
     }
     assert sent["properties"]["d"] == {**near, "description": "Where."}
+
+
+def test_definitions_of_one_name_stay_apart_and_places_in_lists_are_found() -> None:
+    given = {
+        "properties": {
+            "a": {"$ref": "#/$defs/It"},
+            "b": {"$ref": "#/definitions/It"},
+            "c": {"$ref": "#/properties/d/anyOf/1"},
+            "d": {"anyOf": [TEXT, NUMBER]},
+        },
+        "$defs": {"It": TEXT},
+        "definitions": {"It": NUMBER},
+    }
+    sent = parameters(given, FOR_ANTHROPIC, "t")
+    assert sent["$defs"] == {"It": TEXT, "It_": NUMBER, "1": NUMBER}
+    references = {name: each.get("$ref") for name, each in sent["properties"].items()}
+    assert references == {"a": "#/$defs/It", "b": "#/$defs/It_", "c": "#/$defs/1", "d": None}
 
 
 def test_what_nests_without_end_is_cut() -> None:
