@@ -130,6 +130,7 @@ def reasons(page: str, sentence: str, language: str) -> list[str]:
         (f"Pesa 8.200 kg.{IT}", "Pesa 8,2 tonnellate.", "it"),
         (f"Pesa 8.200 kg.{PT}", "Pesa 8,2 toneladas.", "pt"),
         (f"It opens on September 12 or 13 there.{EN}", "It opens on September 13.", "en"),
+        (f"It opens on September 12 or 13.{EN}", "It opens on September 13.", "en"),
         (f"It emits CO2.{EN}", "It emits CO2.", "en"),
         ("橋はHarlowの町にあります。", "橋はHarlowにあります。", "ja"),
     ],
@@ -193,6 +194,8 @@ def test_what_a_page_says_in_its_own_way_is_not_refused(
         (f"It emits CO2.{EN}", "It emits CO3.", "en"),
         ("橋はHarlowの町にあります。", "橋はMarlowにあります。", "ja"),
         (f"A dose holds 5 µg of it.{EN}", "A dose holds six micrograms.", "en"),
+        (f"It was dry until September 12, and 13 % were left.{EN}", "On September 13.", "en"),
+        (f"It was September 12, or 13.5 degrees.{EN}", "It was on September 13.", "en"),
     ],
 )
 def test_what_a_page_does_not_say_is_refused_all_the_same(
