@@ -273,15 +273,10 @@ def _cut(text: str, length: int) -> str:
 # --- how much there is
 
 
-def window_of(model: str) -> int:
-    """Tokens that ``model`` can read, its reply included; its maker may stand before its name."""
-    name = model.lower().rpartition("/")[2]
-    return next((size for known, size in _WINDOWS if re.match(known, name)), UNKNOWN_WINDOW)
-
-
 def limit_of(model: str, reply_tokens: int | None) -> int:
     """Tokens that a request to ``model`` may have, so that there is room for the reply."""
-    window = window_of(model)
+    name = model.lower().rpartition("/")[2]  # its maker may stand before it
+    window = next((size for known, size in _WINDOWS if re.match(known, name)), UNKNOWN_WINDOW)
     room = reply_tokens or round(window * _FOR_THE_REPLY)
     return max(window - room, window // 2)
 

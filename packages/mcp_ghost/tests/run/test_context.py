@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcp_ghost import resume
 from mcp_ghost.golden import assert_matches_golden, record_golden, replay_golden
 from mcp_ghost.messages import LLMResponse, Message, tool_message
-from mcp_ghost.run.memory import Compaction, Meter, limit_of, window_of
+from mcp_ghost.run.memory import Compaction, Meter, limit_of
 from mcp_ghost.testing import (
     ModelRequest,
     ModelServer,
@@ -274,7 +274,6 @@ def test_what_was_added_is_estimated_and_what_was_left_out_counts_for_its_share(
     ],
 )
 def test_the_window_of_a_model_is_known_by_its_name(model: str, window: int) -> None:
-    assert window_of(model) == window
     assert limit_of(model, 1000) == window - 1000
     assert limit_of(model, None) == window - round(window * 0.2)
 
