@@ -110,10 +110,9 @@ def draw_scores(episodes: Sequence[JSONObject], path: Path) -> None:
 
 def _draw_sheet(axes: Axes, spots: Sequence[tuple[float, float]], name: str) -> None:
     """Draw a ground below the rooms of a level, and its title above them."""
-    (left, right), (low, high) = (
-        (min(spot[axis] for spot in spots) - 0.6, max(spot[axis] for spot in spots) + 0.6)
-        for axis in (0, 1)
-    )
+    across, up = zip(*spots, strict=True)
+    left, right = min(across) - 0.6, max(across) + 0.6
+    low, high = min(up) - 0.6, max(up) + 0.6
     ground = Rectangle((left, low), right - left, high - low, facecolor=_SHEET, edgecolor="none")
     axes.add_patch(ground).set_zorder(0)
     axes.text(left, high + 0.1, name, fontsize=7, fontweight="bold", color=_LINE, va="bottom")

@@ -112,14 +112,9 @@ def _group_json(group: Sequence[_Played], figure: str, resamples: int) -> JSONOb
 
 def _last(group: Sequence[_Played], figure: str) -> list[float | None] | None:
     """The mean at the end, and its interval; of what is used, for each turn played."""
-    return _estimated(
-        (
-            (it.seed, it.ends[figure] / (it.row["turns"] or 1 if figure in _SPENT else 1))
-            for it in group
-            if figure in it.ends
-        ),
-        RESAMPLES,
-    )
+    shared = ((it, it.row["turns"] or 1 if figure in _SPENT else 1) for it in group)
+    values = ((it.seed, it.ends[figure] / by) for it, by in shared if figure in it.ends)
+    return _estimated(values, RESAMPLES)
 
 
 def _at(group: Sequence[_Played], turn: int, resamples: int) -> list[float | None] | None:

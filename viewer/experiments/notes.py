@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from mcp_ghost.files import open_regular, write_whole
 from mcp_ghost.results import JSONObject, jsonable
@@ -152,14 +152,13 @@ def _read(file: Path) -> _Written:
     try:
         with os.fdopen(open_regular(file), "rb") as reading:
             text = reading.read(MOST_BYTES + 1)
-        if len(text) > MOST_BYTES:
-            raise NotesError(f"{file} has more than {MOST_BYTES:,} bytes: move it away.")
-        return _Written.model_validate(jsonable(json.loads(text)))
     except FileNotFoundError:
         return _Written()
-    except (ValidationError, ValueError, RecursionError) as error:
-        if isinstance(error, NotesError):
-            raise
+    if len(text) > MOST_BYTES:
+        raise NotesError(f"{file} has more than {MOST_BYTES:,} bytes: move it away.")
+    try:
+        return _Written.model_validate(jsonable(json.loads(text)))
+    except (ValueError, RecursionError) as error:
         raise NotesError(
             f"{file} cannot be read as notes: repair it, or move it away. Nothing was written."
         ) from error

@@ -42,10 +42,8 @@ def turns_with(folder: Path, text: str) -> JSONObject:
 def _candidates(log: Path, words: str) -> Iterator[Entry]:
     """Yield turns whose lines have the words, perhaps elsewhere; others are not parsed."""
     needed = [part.encode() for part in _SIMPLE.findall(words)]
-    with (
-        suppress(OSError),
-        os.fdopen(open_regular(log), "rb") as file,
-    ):  # it may have been removed since
+    # The log may have been removed since.
+    with suppress(OSError), os.fdopen(open_regular(log), "rb") as file:
         for raw in file:
             if _TURN not in raw or not raw.endswith(b"\n"):
                 continue

@@ -162,11 +162,9 @@ class Cockpit:
     def json(self) -> JSONObject:
         """Return what the page shows of it."""
         with self._changed:
-            pausing = self._until is not None and self._until <= self._begun
-            stepping = self._until is not None and not pausing
             return {
                 "controlled": True,
-                "held": pausing or stepping,
+                "held": self._until is not None,
                 "hears": self._hears,
                 "waiting": len(self._said),
                 "thought": str(self._thoughts)[-THOUGHT_CHARACTERS:],

@@ -113,7 +113,7 @@ class Viewer:
             writing = {changes.ENTER: enter, f"/data{changes.DELETE}": delete}
             writing[f"/data/{{episode}}{changes.NOTES}"] = self._notes
         if cockpit:
-            writing[f"/data/{{episode}}{changes.CONTROL}"] = self._control
+            writing[f"/data/{{episode}}{changes.CONTROL}"] = partial(self._control, cockpit)
         routes = [
             Route("/", self._page),
             Route("/index.html", self._page),
@@ -151,8 +151,6 @@ class Viewer:
         await answer(scope, receive, send_with_headers)
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        if scope["type"] != "http":
-            return PlainTextResponse("This server speaks HTTP only.", 400)
         if not is_own_name(Headers(scope=scope).get("host", ""), self._host):
             return PlainTextResponse("This host name is not served here.", 403)
         path, method = scope["path"], scope["method"]
@@ -224,11 +222,9 @@ class Viewer:
         to_resume = self.cockpit.to_resume(episode.folder) if self.cockpit else ""
         return Response(encoded(episode.next_steps(to_resume)), media_type="application/json")
 
-    async def _control(self, request: Request) -> Response:
-        if self.cockpit is None:
-            raise HTTPException(404)
+    async def _control(self, cockpit: Cockpit, request: Request) -> Response:
         episode = await run_in_threadpool(self._episode, request)
-        return await changes.press(request, self.cockpit, episode)
+        return await changes.press(request, cockpit, episode)
 
     async def _notes(self, request: Request) -> Response:
         episode = await run_in_threadpool(self._episode, request)
