@@ -224,14 +224,7 @@ def _answer(
     ended = f"The episode has ended: {reply.ended}." if reply.ended else ""
     named = f"This game is called {game.name}." if names_it else ""
     parts = (reply.text.strip(), reply.situation, ended, named, remark)
-    values = Answer(
-        game=game.name,
-        turn=reply.turn,
-        text=reply.text,
-        ended=reply.ended,
-        remark=remark or None,
-        facts=reply.facts,
-    )
+    values = Answer(game=game.name, remark=remark or None, **reply._asdict())
     return _result("\n\n".join(part for part in parts if part), values)
 
 

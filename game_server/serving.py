@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from game_server.server import game_server
 from session.configuration_file import ConfigurationError
@@ -59,8 +59,7 @@ async def serve_http(games: Games, listener: socket.socket, token: str) -> None:
 
         await app(scope, receive, noting)
         if granted and scope.get("method") == "DELETE":
-            headers: dict[bytes, Any] = dict(scope["headers"])
-            session = headers.get(b"mcp-session-id", b"").decode("latin-1")
+            session = Headers(scope=scope).get("mcp-session-id", "")
             await asyncio.to_thread(games.leave, session)
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,13 +6,12 @@ written is as good as none.
 
 import hashlib
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from evaluation.achievements.achievement import shipped
-from mcp_ghost.files import PRIVATE, open_regular, write_whole
+from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.results import JSONObject
 from session.version import code_digest
 from viewer.turns import encoded
@@ -49,8 +48,7 @@ class Summaries:
         if self._known is None:
             self._known = {}
             with suppress(OSError, ValueError):
-                with os.fdopen(open_regular(self._file), "rb") as reading:
-                    head, _, body = reading.read().partition(b"\n")
+                head, _, body = read_regular(self._file, follow=False).partition(b"\n")
                 kept = json.loads(body) if head == _head(body) else {}
                 self._known = {
                     it: Remembered(tuple(state), row) for it, (state, row) in kept.items()
