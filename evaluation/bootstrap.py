@@ -22,7 +22,7 @@ import random
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -126,23 +126,16 @@ def _seed_means(values: Iterable[tuple[object, float]]) -> list[float]:
 
 @lru_cache(maxsize=4096)
 def _resampled_games(games: tuple[tuple[float, ...], ...], resamples: int) -> Estimate:
-    means = [statistics.fmean(seeds) for seeds in games]
-    spread = statistics.stdev(means) if len(means) > 1 else 0.0
-    interval = _games_interval(games, means, resamples)
-    return Estimate(statistics.fmean(means), sum(map(len, games)), spread, interval, len(games))
-
-
-def _games_interval(
-    games: Sequence[Sequence[float]], means: Sequence[float], resamples: int
-) -> tuple[float, float] | None:
-    """The interval for the mean of ``means``, those of the seeds of each game.
+    """The estimate of the mean over games, of which each has the means of its seeds.
 
     A drawn game with its drawn seeds is one draw from all games with all resamples of their seeds,
     so that a resample is as many such draws as there are games.
     """
-    count = len(games)
+    means, count = [statistics.fmean(seeds) for seeds in games], len(games)
+    spread = statistics.stdev(means) if count > 1 else 0.0
+    found = Estimate(statistics.fmean(means), sum(map(len, games)), spread, None, count)
     if count < LEAST_SEEDS or len(set(means)) == 1:
-        return None
+        return found
     within = statistics.fmean(
         statistics.variance(seeds) / len(seeds) if len(seeds) > 1 else 0.0 for seeds in games
     )
@@ -155,11 +148,11 @@ def _games_interval(
         for _ in range(_OF_A_GAME if added else 1):
             drawn = math.fsum(dice.choices(seeds, k=len(seeds))) / len(seeds)
             draws.append(mean + wider * (drawn - mean))
-    found = sorted(math.fsum(dice.choices(draws, k=count)) / count for _ in range(resamples))
+    drawn_means = sorted(math.fsum(dice.choices(draws, k=count)) / count for _ in range(resamples))
     freedom = sum(len(seeds) - 1 for seeds in games) if added else count - 1
     tail = _NORMAL.cdf(-math.sqrt(count / (count - 1)) * _student(freedom))
     beyond = max(1, math.ceil(tail * resamples))
-    return found[beyond - 1], found[-beyond]
+    return replace(found, interval=(drawn_means[beyond - 1], drawn_means[-beyond]))
 
 
 @lru_cache(maxsize=4096)

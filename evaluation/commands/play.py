@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from evaluation.suites.suite import SHIPPED as SUITES
 from evaluation.suites.suite import Suite
 from game_interface import StoryInfo, open_game
 from llm_client import LLMClient
-from mcp_ghost.cli.arguments import Parser, add_flags, add_trust, http_url, whole_number
+from mcp_ghost.cli.arguments import Parser, add_flags, add_trust, dollars, http_url, whole_number
 from mcp_ghost.cli.program import DONE, FAILED
 from mcp_ghost.redact import redact
 from mcp_ghost.text import counted, did_you_mean
@@ -360,7 +360,7 @@ def parser() -> Parser:
         jobs=count,
         on={"type": _place, "default": LOCAL},
         requests_per_minute=count,
-        max_cost={"type": _dollars},
+        max_cost={"type": dollars},
         name={"type": _name},
     )
     add_trust(it)
@@ -381,13 +381,6 @@ def _shard(text: str) -> tuple[int, int]:
         if 1 <= number <= count:
             return number, count
     raise argparse.ArgumentTypeError(f"'{text}' is not a part such as 2/5")
-
-
-def _dollars(text: str) -> float:
-    with suppress(ValueError):
-        if 0 < (dollars := float(text)) < float("inf"):
-            return dollars
-    raise argparse.ArgumentTypeError(f"'{text}' is not a number of US dollars, such as 2.50")
 
 
 def _seeds(text: str) -> tuple[int, ...]:

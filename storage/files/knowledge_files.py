@@ -85,10 +85,6 @@ class KnowledgeFiles:
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise StorageError(
-            f"{path} is left alone: it is not UTF-8 text. Save it as UTF-8."
-        ) from error
     except OSError as error:
         raise StorageError(f"{path} cannot be read or written: {error.strerror}.") from error
 

@@ -151,6 +151,8 @@ def _finite(text: str, *, least: float, wanted: str) -> float:
 
 number = partial(_finite, least=0.0, wanted="a number of 0 or more")
 seconds = partial(_finite, least=sys.float_info.min, wanted="a number of seconds above 0")
+_AMOUNT = "a number of US dollars, such as 2.50"
+dollars = partial(_finite, least=sys.float_info.min, wanted=_AMOUNT)
 
 
 def http_url(text: str) -> str:
