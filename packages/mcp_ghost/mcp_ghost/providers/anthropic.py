@@ -174,11 +174,9 @@ def _tool(tool: ToolSchema, names: ToolNames) -> JSONObject:
 
 
 def _options(options: Mapping[str, object], model: str) -> JSONObject:
-    kept: JSONObject = dict(options)
+    kept: JSONObject = {key: value for key, value in options.items() if key not in _NOT_HERE}
     if "temperature" in kept:  # most models take only one of the two
         kept.pop("top_p", None)
-    for name in _NOT_HERE:
-        kept.pop(name, None)
     effort = _EFFORTS.get(str(kept.pop("reasoning_effort", None)))
     if effort or _WITHOUT_SAMPLING.search(model):
         kept = {key: value for key, value in kept.items() if key not in _SAMPLING}

@@ -71,6 +71,18 @@ def test_words_do_not_matter() -> None:
             'call 2 (files.list): result[0]: recorded "prices.txt", now "a"',
         ),
         (
+            lambda it: it["tool_chain"][1]["result"].append("more.txt"),
+            "call 2 (files.list): result: recorded 1 item, now 2 items",
+        ),
+        (
+            lambda it: it["tool_chain"][2]["arguments"].update(lines=2),
+            "call 3 (files.read): arguments.lines: not there when recorded, now 2",
+        ),
+        (
+            lambda it: it["tool_chain"][2]["arguments"].pop("name"),
+            'call 3 (files.read): arguments.name: recorded "prices.txt", now missing',
+        ),
+        (
             lambda it: it["tool_chain"][1].update(success=False, result=None, error="gone"),
             "call 2 (files.list): succeeded when recorded, failed now: gone",
         ),

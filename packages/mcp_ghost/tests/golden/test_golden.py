@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import resource
 import socket
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from mcp_ghost import mcp_ghost
@@ -88,6 +90,15 @@ async def test_the_transport_alone_replays_a_call_of_mcp_ghost() -> None:
     )
     assert_matches_golden(await run, CHAIN, max_age_days=None)
     assert replies.drift == []
+
+
+async def test_an_error_recorded_under_the_name_of_a_function_calls_nothing() -> None:
+    golden = load_golden(CHAIN)
+    golden["provider_responses"][0]["error"] = ["get", "http://127.0.0.1:9/"]
+    async with httpx2.AsyncClient(transport=ReplayTransport(golden)) as client:
+        with pytest.raises(httpx2.TransportError, match=re.escape("http://127.0.0.1:9/")) as caught:
+            await client.post("http://model.test/v1/chat/completions", json={})
+    assert type(caught.value) is httpx2.TransportError
 
 
 def test_more_requests_than_replies_are_an_error_that_says_so() -> None:
