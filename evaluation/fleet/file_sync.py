@@ -62,6 +62,8 @@ class Growth:
 
     def pieces(self) -> Iterator[Piece]:
         """The event log comes last: what it tells of is there before it."""
+        if not self._folder.is_dir():  # not made yet, or cleaned away
+            return
         for path in sorted(self._folder.iterdir(), key=lambda path: path.name == EVENTS_FILE):
             if _travels(path) and (piece := self._piece(path)):
                 yield piece
