@@ -153,6 +153,21 @@ def test_images_are_parts_of_their_own() -> None:
     ]
 
 
+def test_before_version_3_images_of_a_result_stand_beside_it() -> None:
+    shown = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    result = tool_message("c1", "Here.", images=[shown])
+    history = [USER, asked(call("fs_read")), result, {"role": "user", "content": "And now?"}]
+    parts = contents(history, model=OLD)[-1]["parts"]
+    assert [next(iter(part)) for part in parts] == ["functionResponse", "inlineData", "text"]
+
+
+@pytest.mark.parametrize(("effort", "tokens"), [("none", 0), ("low", 1024), ("max", 24576)])
+def test_an_effort_is_a_budget_of_tokens_before_version_3(effort: str, tokens: int) -> None:
+    sent = payload([USER], model=OLD, reasoning_effort=effort)
+    assert sent["generationConfig"] == {"thinkingConfig": {"thinkingBudget": tokens}}
+    assert refusal(sent, OLD, {}) is None
+
+
 def test_a_tool_without_parameters_is_declared_without() -> None:
     (declaration,) = payload([USER], tools=TOOLS[1:2])["tools"][0]["functionDeclarations"]
     assert declaration == {"name": "fs_read", "description": "fs_read"}
