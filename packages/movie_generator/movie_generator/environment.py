@@ -10,6 +10,8 @@ from movie_generator.errors import SettingsError
 
 MAX_ATTEMPTS = 5
 """At one job."""
+DATABASE_WAIT = 60.0
+"""Seconds for which a worker waits for a PostgreSQL server that does not answer."""
 
 
 class Environment(BaseModel):
@@ -20,8 +22,8 @@ class Environment(BaseModel):
     database_url: str = Field("sqlite:///movie_jobs.db", alias="MOVIE_DATABASE_URL")
     job_lease: float = Field(60.0, alias="MOVIE_JOB_LEASE", ge=1, le=604_800)
     """Seconds."""
-    database_wait: float = Field(60.0, alias="MOVIE_DATABASE_WAIT", ge=0, le=86_400)
-    """Seconds for which a worker waits for a PostgreSQL server that does not answer."""
+    database_wait: float = Field(DATABASE_WAIT, alias="MOVIE_DATABASE_WAIT", ge=0, le=86_400)
+    """Seconds."""
     max_attempts: int = Field(MAX_ATTEMPTS, alias="MOVIE_MAX_ATTEMPTS", ge=1, le=999)
     keep_days: float | None = Field(None, alias="MOVIE_KEEP_DAYS", ge=0)
     allow_private_urls: bool = Field(default=False, alias="MOVIE_ALLOW_PRIVATE_URLS")
