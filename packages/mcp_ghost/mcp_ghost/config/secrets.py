@@ -64,7 +64,7 @@ def _secrets_of(server: str, entry: Mapping[str, Any]) -> Iterator[str]:
         with suppress(MCPConfigError):  # whoever starts the server will say so
             variables = read_env_file(str(file), server)
     values = {**(entry.get("headers") or {}), **variables, **(entry.get("env") or {})}
-    for name, written in (with_braces(values) or {}).items():
+    for name, written in with_braces(values).items():
         value = _meant(written, server)
         if not _is_plain(name, value):
             yield from (value, bare(value))

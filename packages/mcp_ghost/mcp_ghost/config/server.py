@@ -195,7 +195,7 @@ class ServerConfig(BaseModel):
         """
         values = os.environ if environ is None else environ
         fields = self.checked().model_dump()
-        fields |= {name: with_braces(fields[name]) for name in ("env", "headers")}
+        fields |= {it: with_braces(fields[it]) for it in ("env", "headers") if fields[it]}
         fields = resolved(fields, values, server)
         if file := fields.pop("env_file"):
             fields["env"] = {**read_env_file(file, server), **(fields["env"] or {})}

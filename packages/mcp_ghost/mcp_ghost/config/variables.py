@@ -83,10 +83,8 @@ def resolved(value: Any, environ: Mapping[str, str], server: str) -> Any:  # noq
     return _changed(value, lambda text: _REFERENCE.sub(meant, text))
 
 
-def with_braces(values: Mapping[str, str] | None) -> dict[str, str] | None:
+def with_braces(values: Mapping[str, str]) -> dict[str, str]:
     """Variables or headers with ``${NAME}`` for Gemini CLI's ``$NAME``."""
-    if values is None:
-        return None
     return {name: _SHELL_STYLE.sub(r"${\1}", it) for name, it in values.items()}
 
 

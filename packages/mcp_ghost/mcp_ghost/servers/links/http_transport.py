@@ -198,13 +198,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             await response.aclose()
             return httpx2.Response(response.status_code, headers=_kept(response))
         is_stream = response.headers.get("content-type", "").lower().startswith(_EVENTS)
-        if self.one_stream or is_stream:
-            return await self._streamed(request, response)
-        return await self._whole(request, response)
-
-    async def _streamed(
-        self, request: httpx2.Request, response: httpx2.Response
-    ) -> httpx2.Response:
+        if not (self.one_stream or is_stream):
+            return await self._whole(request, response)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()  # it was not asked for, and would have to be bounded too
             return _error_response(502, INTERNAL_ERROR, malformed(""))
@@ -245,7 +240,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         """
         if self._receiving is not None:
             self._receiving.cancel()
-        bounds = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE_SECONDS)
+        bounds = httpx2.Timeout(_GOODBYE_SECONDS).as_dict()
         for url in [] if self._endpoint is None or self.fault else [self._endpoint] * 2:
             ping = httpx2.Request("POST", url, json=_PING, extensions={"timeout": bounds})
             with suppress(httpx2.HTTPError):
@@ -320,7 +315,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         shown = request.url == httpx2.URL(self.address)  # else a redirect to the same host
         extensions = request.extensions
         if request.method == "DELETE":
-            bounds = dict.fromkeys(("connect", "read", "write", "pool"), _GOODBYE_SECONDS)
+            bounds = httpx2.Timeout(_GOODBYE_SECONDS).as_dict()
             extensions = {**extensions, "timeout": bounds}
         headers = httpx2.Headers(request.headers)
         headers.update({"Accept-Encoding": "identity", **self._headers})  # bounds are for real

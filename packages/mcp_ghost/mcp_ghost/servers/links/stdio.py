@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_ghost.redact import Redactor
     from mcp_ghost.servers.protocol.wire import Streams
 
-_logger = logging.getLogger(__name__)
+_warn_once = cache(logging.getLogger(__name__).warning)
 _UNREADY_GRACE = 0.2
 """Seconds for the exit of a server that never answered; it has nothing to finish."""
 _EXIT_STATUS_WAIT = 0.25
@@ -69,7 +69,8 @@ class StdioLink:
         self._environment = child_environment(config.env, config.inherit_env, environ)
         kept = [name for name in withheld(environ) if name not in self._environment]
         if kept and config.inherit_env is True:
-            _say_once(", ".join(kept))
+            words = "MCP servers do not get %s, unless their entry names it in 'env'."
+            _warn_once(words, ", ".join(kept))
         command = [config.command or "", *config.args]
         most_bytes = config.max_message_bytes
         self.process = await ServerProcess.start(command, self._environment, config.cwd, most_bytes)
@@ -112,8 +113,3 @@ class StdioLink:
         said = last_lines("stderr", process.stderr_tail(_SHOWN_BYTES))
         lines = [f"MCP server '{self._name}' is gone: it {ending(process)}.", *said]
         return self._redactor.words("\n".join(lines))
-
-
-@cache
-def _say_once(names: str) -> None:
-    _logger.warning("MCP servers do not get %s, unless their entry names it in 'env'.", names)

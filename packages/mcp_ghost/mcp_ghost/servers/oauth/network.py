@@ -101,13 +101,12 @@ async def ask(request: httpx2.Request, policy: IssuerPolicy) -> httpx2.Response:
     if request.method == "POST" and request.url.scheme != "https" and not is_loopback(url):
         return _fault(f"{address(url)} is not https, so nothing secret is sent to it")
     await policy.find_own_range()
-    bounds = dict.fromkeys(("connect", "read", "write", "pool"), _SECONDS)
     copy = httpx2.Request(
         request.method,
         request.url,
         headers=[*request.headers.multi_items(), ("Accept-Encoding", "identity")],
         stream=request.stream,
-        extensions={"timeout": bounds},
+        extensions={"timeout": httpx2.Timeout(_SECONDS).as_dict()},
     )
     verify = tls_context() if request.url.scheme == "https" else False
     proxy = proxy_of(url)
