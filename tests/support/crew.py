@@ -40,7 +40,8 @@ class Crew:
     def did(self, what: str) -> list[tuple[int, str]]:
         """The process and the URL of everything that began, ended or was stopped."""
         text = self.doings.read_text() if self.doings.exists() else ""
-        lines = [line.split() for line in text.splitlines()]
+        whole = text.rpartition("\n")[0]  # a worker may be writing the next line just now
+        lines = [line.split() for line in whole.splitlines()]
         return [(int(process), url) for kind, process, url in lines if kind == what]
 
     def ended(self) -> Counter[str]:

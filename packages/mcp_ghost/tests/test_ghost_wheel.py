@@ -169,6 +169,6 @@ def test_an_editable_install_runs_the_folder_itself(tmp_path: Path) -> None:
         pytest.skip("needs uv")
     uv("venv", "--no-config", "--python", sys.executable, tmp_path / "empty")
     python = tmp_path / "empty" / "bin" / "python"
-    uv("pip", "install", "--no-config", "--python", python, "--editable", PACKAGE)
+    uv("pip", "install", "--no-config", "--python", python, "pytest", "--editable", PACKAGE)
     _, root = run([str(python), "-c", IMPORT_EVERYTHING], tmp_path).split()
     assert Path(root) == PACKAGE / "mcp_ghost"
