@@ -328,7 +328,7 @@ class _Deliberation:
             refused=tuple(self._refused),
             tools=self._events.used,
             iterations=self._events.iteration,
-            usage=Usage.of(self._responses) + self._lost,
+            usage=sum((it.spent for it in self._responses), self._lost),
             **more,
         )
 

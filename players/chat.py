@@ -6,7 +6,7 @@ from game_interface.errors import InvalidCommandError
 from llm_client import PLAYER, LLMClient
 from managers.context_manager import hints_of, keys_of
 from mcp_ghost.errors import LLMError
-from mcp_ghost.messages import Message, Usage
+from mcp_ghost.messages import Message
 from players.player import Player
 from prompts import load_prompt, with_hints
 from session.game_configuration import GameConfiguration
@@ -73,7 +73,7 @@ class ChatPlayer(Player):
                 incurable=is_incurable(error),
                 usage=error.usage,
             )
-        said, usage = (reply.content or "").strip()[:RECORDED_CHARACTERS], Usage.of([reply])
+        said, usage = (reply.content or "").strip()[:RECORDED_CHARACTERS], reply.spent
         try:
             command = validate_command(said, facts.waits_for)
             return Decision(command, "", proposed=said, usage=usage)

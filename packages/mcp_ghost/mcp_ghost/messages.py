@@ -60,11 +60,6 @@ class Usage:
         """Prompt and completion."""
         return self.prompt_tokens + self.completion_tokens
 
-    @classmethod
-    def of(cls, responses: Iterable[LLMResponse]) -> Usage:
-        """The sum over ``responses``, with what empty replies before each of them took."""
-        return sum((response.spent for response in responses), cls())
-
 
 @dataclass(frozen=True)
 class LLMResponse:

@@ -40,16 +40,11 @@ class ToolNames:
         whole = {name: name for name in invented} | {name: self._prefix + name for name in names}
         plain = {name: _sanitise(whole[name]) for name in whole}
         uses = Counter(plain.values())
-        # A plain name that looks hashed is hashed too, so that the two kinds never meet.
-        fit = {
-            it
-            for it in uses
-            if uses[it] == 1 and len(it) <= MAX_LENGTH and not _ENDS_LIKE_A_HASH.search(it)
-        }
-        self._wire = {
-            name: candidate if candidate in fit else _hashed(whole[name])
-            for name, candidate in plain.items()
-        }
+        self._wire: dict[str, str] = {}
+        for name, wire in plain.items():
+            # A plain name that looks hashed is hashed too, so that the two kinds never meet.
+            is_odd = uses[wire] > 1 or len(wire) > MAX_LENGTH or _ENDS_LIKE_A_HASH.search(wire)
+            self._wire[name] = _hashed(whole[name]) if is_odd else wire
         self._name = {wire: name for name, wire in self._wire.items()}
         if namespace:
             # Models drop a prefix that all names share.

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import httpx2
 
 from mcp_ghost.messages import Message
-from mcp_ghost.providers.transport import Endpoint, content_of, network_transport
+from mcp_ghost.providers.transport import Endpoint, network_transport, unpacked
 from mcp_ghost.redact import Redactor
 from mcp_ghost.results import JSON, ToolCallResult, jsonable, parsed
 from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
@@ -146,7 +146,7 @@ class _AnsweredOnce(httpx2.AsyncBaseTransport):
         response = await self._network.handle_async_request(request)
         if response.is_success:
             async with aclosing(response):
-                content = await content_of(response, endpoint)
+                content = b"".join([piece async for piece in unpacked(response, endpoint)])
             body = parsed(content)
             if isinstance(body, dict) and not body.get("error"):
                 return content.decode("utf-8", errors="replace")

@@ -479,15 +479,8 @@ class ProviderClient:
             )
         try:
             response = self._provider.decode(body, request.names, model=request.model)
-        except LLMStatusError as error:  # it came with HTTP status 200, in the server's words
-            status, said = error.status, str(error)
-            raise self._endpoint.status_error(
-                status, said, model=request.model, named=error.named
-            ) from None
-        except LLMReplyError as error:
-            clean = type(error)(self._endpoint.redact(str(error)))
-            clean.usage = error.usage
-            raise clean from None
+        except (LLMStatusError, LLMReplyError) as error:  # which came with HTTP status 200
+            raise self._endpoint.explained(error, request.model) from None
         if response.tool_calls:
             calls = separated(response.tool_calls, request.names)
             response = replace(response, tool_calls=calls)

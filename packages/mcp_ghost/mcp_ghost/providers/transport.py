@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import MAXYEAR, UTC, datetime
 from email.utils import parsedate_to_datetime, parsedate_tz
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -36,6 +36,8 @@ from mcp_ghost.providers.refusal import is_out_of_credit, is_too_long
 from mcp_ghost.providers.streaming import Assembler, EventReader, OnDelta, objects_in
 from mcp_ghost.redact import redact
 from mcp_ghost.text import address
+
+E = TypeVar("E", bound=LLMError)
 
 MOST_REPLY_BYTES = 8 * 2**20
 """Of one reply, as it arrives and unpacked; the longest that models write have a tenth of it."""
@@ -109,25 +111,22 @@ class Endpoint:
         """``text`` without this endpoint's key or anything that looks like one."""
         return redact(text, [self.api_key] if self.api_key else [])
 
-    def status_error(
-        self,
-        status: int,
-        said: str,
-        *,
-        model: object = "",
-        retry_after: float | None = None,
-        named: Mapping[str, str] | None = None,
-    ) -> LLMStatusError:
-        """The error for an HTTP status, with the server's words and what to do about it."""
-        default = "The server has a problem; try again later."
-        kind = 402 if status == 429 and is_out_of_credit(said, named or {}) else status
-        advice = _ADVICE.get(kind) or _ADVICE.get(kind // 100 * 100, default)
-        if status in (401, 403) and not self.api_key:
-            advice = "No key was sent: set {key}."
-        advice = advice.format(key=self.key_variable, model=model)
-        said = self.redact(said)[:_EXCERPT].strip().rstrip(".") or "no reason given"
-        words = f"{self.where} answered with status {status}: {said}. {advice}"
-        return LLMStatusError(words, status, retry_after, said, named)
+    def explained(self, error: E, model: object = "") -> E:
+        """``error`` in the server's words, without keys, and with what to do about a status."""
+        said = str(error)
+        words = self.redact(said)
+        if isinstance(error, LLMStatusError):
+            default = "The server has a problem; try again later."
+            is_unpaid = error.status == 429 and is_out_of_credit(said, error.named)
+            kind = 402 if is_unpaid else error.status
+            advice = _ADVICE.get(kind) or _ADVICE.get(kind // 100 * 100, default)
+            if kind in (401, 403) and not self.api_key:
+                advice = "No key was sent: set {key}."
+            advice = advice.format(key=self.key_variable, model=model)
+            error.said = words[:_EXCERPT].strip().rstrip(".") or "no reason given"
+            words = f"{self.where} answered with status {error.status}: {error.said}. {advice}"
+        error.args = (words,)
+        return error
 
 
 class Transport:
@@ -178,7 +177,7 @@ class Transport:
                 asyncio.timeout(endpoint.timeout),
                 aclosing(await self._http.handle_async_request(request)) as response,
             ):
-                chunks = _unpacked(response, endpoint)
+                chunks = unpacked(response, endpoint)
                 if assembler is not None and on_delta is not None and response.is_success:
                     start = await self._assembled(chunks, assembler, on_delta)
                     if start is None:
@@ -272,17 +271,12 @@ def connection_error(exc: Exception, endpoint: Endpoint) -> LLMError:
     return LLMConnectionError(f"The connection to {where} broke during the answer: {detail}")
 
 
-async def content_of(response: httpx2.Response, endpoint: Endpoint) -> bytes:
-    """The unpacked body, of which no more is ever held than it may have.
+async def unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
+    """The body, unpacked and piece by piece.
 
     Raises:
         LLMReplyError: It is longer than MOST_REPLY_BYTES, or packed in a way we did not ask for.
     """
-    return b"".join([piece async for piece in _unpacked(response, endpoint)])
-
-
-async def _unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncIterator[bytes]:
-    """The pieces of the body, unpacked, up to the most that it may have."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip"}:  # one inside another would multiply
         raise LLMReplyError(
@@ -290,16 +284,16 @@ async def _unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncItera
         )
     is_packed = encoding == "gzip" and not response.is_stream_consumed
     gzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    arrived = unpacked = 0
+    arrived = size = 0
     async for piece in response.aiter_raw() if is_packed else response.aiter_bytes():
         arrived += len(piece)
         if is_packed:
             try:
-                piece = gzip.decompress(piece, MOST_REPLY_BYTES + 1 - unpacked)
+                piece = gzip.decompress(piece, MOST_REPLY_BYTES + 1 - size)
             except zlib.error as error:
                 raise httpx2.DecodingError(str(error)) from error
-        unpacked += len(piece)
-        if max(arrived, unpacked) > MOST_REPLY_BYTES:
+        size += len(piece)
+        if max(arrived, size) > MOST_REPLY_BYTES:
             raise LLMReplyError(
                 f"{endpoint.where} sent a reply of more than {MOST_REPLY_BYTES // 2**20} MiB."
             )
@@ -326,15 +320,9 @@ def read_body(
             # Following it could carry the key to another host.
             said = f"moved to {response.headers['location']}"
         said = said or content.decode("utf-8", errors="replace")
-        if malformed := common.malformed_call(body, said):
-            raise LLMMalformedCallError(endpoint.redact(str(malformed)))
-        raise endpoint.status_error(
-            response.status_code,
-            said,
-            model=model,
-            retry_after=_asked_delay(response.headers, body, said),
-            named=common.error_names(body),
-        )
+        delay, named = _asked_delay(response.headers, body, said), common.error_names(body)
+        refused = LLMStatusError(said, response.status_code, delay, named=named)
+        raise endpoint.explained(common.malformed_call(body, said) or refused, model)
     if body is None:
         raise LLMReplyError(
             f"{endpoint.where} answered with something that is not a JSON object. "

@@ -368,7 +368,8 @@ OTHERS = {
 def refused(body: JSONObject) -> LLMStatusError:
     named = error_names(body)
     status = 402 if named.get("code") == "402" else 400
-    return Endpoint("http://localhost").status_error(status, error_text(body), named=named)
+    error = LLMStatusError(error_text(body), status, named=named)
+    return Endpoint("http://localhost").explained(error)
 
 
 @pytest.mark.parametrize("case", REFUSALS)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mcp_ghost.errors import LLMStatusError
 from mcp_ghost.providers.common import error_names, error_text
 from mcp_ghost.providers.refusal import is_too_long
 from mcp_ghost.providers.transport import Endpoint, is_transient
@@ -57,7 +58,7 @@ OTHERS = [
 
 @pytest.mark.parametrize(("status", "said"), [*TOO_LONG, *OTHERS])
 def test_a_request_that_is_too_long_is_known_and_not_sent_again(status: int, said: str) -> None:
-    error = Endpoint("http://localhost").status_error(status, said)
+    error = Endpoint("http://localhost").explained(LLMStatusError(said, status))
     assert is_too_long(error) is ((status, said) in TOO_LONG)
     if is_too_long(error):
         assert not is_transient(error)
@@ -66,5 +67,5 @@ def test_a_request_that_is_too_long_is_known_and_not_sent_again(status: int, sai
 def test_a_code_says_as_much_as_words() -> None:
     body = {"error": {"message": "Bad request.", "code": "context_length_exceeded"}}
     named = error_names(body)
-    error = Endpoint("http://localhost").status_error(400, error_text(body), named=named)
-    assert is_too_long(error)
+    error = LLMStatusError(error_text(body), 400, named=named)
+    assert is_too_long(Endpoint("http://localhost").explained(error))

@@ -95,7 +95,8 @@ def test_keys_and_passwords_stay_out_of_what_is_shown() -> None:
     endpoint = Endpoint("https://user:hunter22@host.example:8443/v1?key=1", "my-own-key-1")
     assert endpoint.where == "https://host.example:8443/v1"
     assert "my-own-key-1" not in repr(endpoint)
-    said = str(endpoint.status_error(401, "bad my-own-key-1 or sk-proj-abcdefgh12345678"))
+    refused = LLMStatusError("bad my-own-key-1 or sk-proj-abcdefgh12345678", 401)
+    said = str(endpoint.explained(refused))
     assert "my-own-key-1" not in said
     assert "abcdefgh12345678" not in said
 
