@@ -24,7 +24,6 @@ from terminal.flags import Flags, parse_flags
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_ghost.cli.interruption import Interruption
     from mcp_ghost.cli.screen import Screen
     from session.game_configuration import GameConfiguration
     from session.record.summary import StorySoFar
@@ -43,22 +42,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from terminal import games
 
         wanted = games.parser().parse_args(words[1:])
-        return program("main.py games", lambda _: games.show(wanted), _errors)
+        return program("main.py games", lambda: games.show(wanted), _errors)
     flags = parse_flags(words, PARTS, PLAYERS)
     if flags.version:
         from session.version import version
 
         print(f"ZorkGPT {version()}")
         return DONE
-    return program("main.py", lambda interruption: _play(flags, interruption), _errors)
+    return program("main.py", lambda: _play(flags), _errors)
 
 
-def _play(flags: Flags, interruption: "Interruption") -> int:
+def _play(flags: Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
+    from mcp_ghost.cli.interruption import interruption
     from mcp_ghost.cli.screen import standard_screen
     from session.record.summary import show_total
 
-    screen = standard_screen(interruption.output_closed)
+    screen = standard_screen(sys.stdout)
     if flags.replay is not None:
         return _replay(flags.replay, flags.config, screen)
     config, episode = _configuration(flags)

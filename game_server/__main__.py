@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--port is for --http")
     if flags.story is not None and flags.stories:
         parser.error("--stories offers more than one story, and --story only one")
-    return program(_PROGRAM, lambda _: _serve(flags), _errors)
+    return program(_PROGRAM, lambda: _serve(flags), _errors)
 
 
 def _errors() -> Errors:

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = command.parser()
     flags = parser.parse_args(words, Namespace(words=words))
 
-    return program(parser.prog, lambda _: int(command.run(flags)), _errors)
+    return program(parser.prog, lambda: int(command.run(flags)), _errors)
 
 
 def _errors() -> Errors:

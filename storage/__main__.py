@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_flags(forget.add_mutually_exclusive_group(required=True), _WHAT)
     add_flags(forget, "--yes  confirm: nothing is removed without it")
     flags = parser.parse_args(arguments, _Flags())
-    return program(_PROGRAM, lambda _: _run(flags), _errors)
+    return program(_PROGRAM, lambda: _run(flags), _errors)
 
 
 def _add_story(command: Parser) -> None:

@@ -20,7 +20,6 @@ from mcp_ghost.cli.program import DONE, Errors, program
 from viewer.flags import PROGRAM, Flags, parse_flags
 
 if TYPE_CHECKING:
-    from mcp_ghost.cli.interruption import Interruption
     from mcp_ghost.cli.screen import Screen
     from viewer.library import Library
 
@@ -31,7 +30,7 @@ _QUIET = 3.0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
     flags = parse_flags(arguments)
-    return program(PROGRAM, lambda interruption: _do(flags, interruption), _errors)
+    return program(PROGRAM, lambda: _do(flags), _errors)
 
 
 def _errors() -> Errors:
@@ -40,7 +39,7 @@ def _errors() -> Errors:
     return Errors(wrong_use=(ConfigurationError,))
 
 
-def _do(flags: Flags, interruption: Interruption) -> int:
+def _do(flags: Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     from mcp_ghost.cli.screen import standard_screen
     from session.game_configuration import ConfigurationError, GameConfiguration
@@ -51,14 +50,14 @@ def _do(flags: Flags, interruption: Interruption) -> int:
         workdir = Path(GameConfiguration.at_hand(flags.config).workdir)
     elif not workdir.is_dir():
         raise ConfigurationError(f"There is no folder {workdir}: choose another with --workdir.")
-    screen = standard_screen(interruption.output_closed, sys.stderr)
+    screen = standard_screen(sys.stderr)
     library = Library(workdir, _Reading(screen).advance)
     try:
         match flags.command:
             case "export":
                 _export(flags, library)
             case "show":
-                _show(flags, library, interruption)
+                _show(flags, library)
             case "map":
                 from mcp_ghost.files import write_whole
 
@@ -144,7 +143,7 @@ def _export(flags: Flags, library: Library) -> None:
     print(f"Browsers only show it from a web server, such as: {look}")
 
 
-def _show(flags: Flags, library: Library, interruption: Interruption) -> None:
+def _show(flags: Flags, library: Library) -> None:
     from mcp_ghost.cli.screen import standard_screen
     from mcp_ghost.text import counted
     from session.game_configuration import ConfigurationError
@@ -156,7 +155,7 @@ def _show(flags: Flags, library: Library, interruption: Interruption) -> None:
     first, last = flags.turns or (0, None)
     if first > episode.turn_count:
         raise ConfigurationError(f"{episode.id} has {counted(episode.turn_count, 'turn')}.")
-    show_episode(standard_screen(interruption.output_closed), episode.folder, first, last)
+    show_episode(standard_screen(sys.stdout), episode.folder, first, last)
 
 
 if __name__ == "__main__":

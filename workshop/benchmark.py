@@ -149,7 +149,7 @@ def main() -> int:
         "--walkthrough", type=Path, default=BUNDLED_WALKTHROUGH, help="its commands, one per line"
     )
     flags = parser.parse_args()
-    return program("benchmark.py", lambda _: _print_all(flags))
+    return program("benchmark.py", lambda: _print_all(flags))
 
 
 def _print_all(flags: argparse.Namespace) -> int:

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("python", type=Path, help="a Python that has what TALES' loop needs")
     parser.add_argument("story", type=Path, help="release 88 of Zork I, padded as Jericho wants it")
     flags = parser.parse_args(arguments)
-    return program("compare_with_tales.py", lambda _: _compare(flags))
+    return program("compare_with_tales.py", lambda: _compare(flags))
 
 
 def _compare(flags: argparse.Namespace) -> int:

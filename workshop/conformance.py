@@ -191,7 +191,7 @@ def main() -> int:
     parser.add_argument("--details", action="store_true", help="show what failing scenarios said")
     flags = parser.parse_args()
     errors = Errors(wrong_use=(ValueError,))
-    return program("conformance.py", lambda _: _play_all(flags), lambda: errors)
+    return program("conformance.py", lambda: _play_all(flags), lambda: errors)
 
 
 def _play_all(flags: argparse.Namespace) -> int:

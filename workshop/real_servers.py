@@ -93,7 +93,7 @@ def main() -> int:
     )
     flags = parser.parse_args()
     errors = Errors(wrong_use=(ValueError,))
-    return program("real_servers.py", lambda _: _play_all(flags), lambda: errors)
+    return program("real_servers.py", lambda: _play_all(flags), lambda: errors)
 
 
 def _play_all(flags: argparse.Namespace) -> int:

@@ -199,7 +199,7 @@ def _shoot_index(browser: Browser, address: str) -> None:
 def main() -> int:
     """Do what the command line says; returns the exit code."""
     Parser(description=(__doc__ or "").splitlines()[0]).parse_args()
-    return program("screenshots.py", lambda _: _take())
+    return program("screenshots.py", _take)
 
 
 def _take() -> int:

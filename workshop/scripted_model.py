@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="call a tool first in every Nth turn",
     )
     flags = parser.parse_args(arguments)
-    return program("scripted_model.py", lambda _: _serve(flags, parser))
+    return program("scripted_model.py", lambda: _serve(flags, parser))
 
 
 def _serve(flags: argparse.Namespace, parser: Parser) -> int:

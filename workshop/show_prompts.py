@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"write it into docs/{PAGE.name}")
     flags = parser.parse_args(arguments)
-    return program("show_prompts.py", lambda _: _show(flags))
+    return program("show_prompts.py", lambda: _show(flags))
 
 
 def _show(flags: argparse.Namespace) -> int:

@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (flags.walkthrough is None) != flags.jericho:
         parser.error("give either --walkthrough FILE or --jericho")
     errors = Errors(wrong_use=(ConfigurationError, GameError, StoryFormatError, OSError))
-    return program(_PROGRAM, lambda _: _make(flags), lambda: errors)
+    return program(_PROGRAM, lambda: _make(flags), lambda: errors)
 
 
 def _make(flags: argparse.Namespace) -> int:

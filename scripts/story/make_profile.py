@@ -203,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--wanderer", action="append", default=[], metavar="OBJECT", help=about)
     options = parser.parse_args(arguments)
     errors = Errors(wrong_use=(OSError, StoryFormatError))
-    return program("make_profile.py", lambda _: _write(options), lambda: errors)
+    return program("make_profile.py", lambda: _write(options), lambda: errors)
 
 
 def _write(options: argparse.Namespace) -> int:

@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wrong_use=(BuildError, OSError, StoryFormatError, TemplateError),
         failed=(GameError, UnwinnableError),
     )
-    return program(_PROGRAM, lambda _: _make(options), lambda: errors)
+    return program(_PROGRAM, lambda: _make(options), lambda: errors)
 
 
 def _make(options: argparse.Namespace) -> int:

@@ -106,7 +106,7 @@ def main() -> int:
     parser.add_argument("--workdir", type=Path, default=Path("game_files"), metavar="DIR")
     flags = parser.parse_args()
 
-    def run(_: object) -> int:
+    def run() -> int:
         print("\n".join(_lines(Library(flags.workdir).find(flags.episode).map_json())))
         return DONE
 

@@ -63,7 +63,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     errors = Errors(wrong_use=(BuildError, StoryFormatError, TemplateError))
-    return program(_PROGRAM, lambda _: _build(options), lambda: errors)
+    return program(_PROGRAM, lambda: _build(options), lambda: errors)
 
 
 def _build(options: argparse.Namespace) -> int:

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(arguments)
     errors = Errors(wrong_use=(OSError, StoryFormatError))
     return program(
-        "find_seeds.py", lambda _: _find(flags.folder, flags.only, flags.most), lambda: errors
+        "find_seeds.py", lambda: _find(flags.folder, flags.only, flags.most), lambda: errors
     )
 
 

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", metavar="DIR", type=Path, help="where the story files are")
     folder = parser.parse_args(arguments).folder
     errors = Errors(wrong_use=(OSError, StoryFormatError))
-    return program("learn_games.py", lambda _: _learn(folder), lambda: errors)
+    return program("learn_games.py", lambda: _learn(folder), lambda: errors)
 
 
 def _learn(folder: Path) -> int:

@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, help="default: next to the story file")
     flags = parser.parse_args(arguments)
     errors = Errors(wrong_use=(OSError, StoryFormatError))
-    return program("learned_profile.py", lambda _: _write(flags), lambda: errors)
+    return program("learned_profile.py", lambda: _write(flags), lambda: errors)
 
 
 def _write(flags: argparse.Namespace) -> int:

@@ -395,7 +395,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, default=PAGE, metavar="FILE")
     flags = parser.parse_args(arguments)
     errors = Errors(wrong_use=(OSError, StoryFormatError))
-    return program("verify_games.py", lambda _: _verify(flags), lambda: errors)
+    return program("verify_games.py", lambda: _verify(flags), lambda: errors)
 
 
 def _verify(flags: argparse.Namespace) -> int:

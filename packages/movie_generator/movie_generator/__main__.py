@@ -1,7 +1,5 @@
 """The command line: flags in, exit code out."""
 
-from __future__ import annotations
-
 if __name__ == "__main__":  # before the imports that take their time
     from mcp_ghost.cli.interruption import leave_at_once
 
@@ -12,19 +10,15 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mcp_ghost.cli.program import DONE, Errors, program
 from movie_generator.cli.flags import PROGRAM, Flags, parse_flags
-
-if TYPE_CHECKING:
-    from mcp_ghost.cli.interruption import Interruption
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
     flags = parse_flags(arguments)
-    return program(PROGRAM, lambda interruption: _run(flags, interruption), _errors)
+    return program(PROGRAM, lambda: _run(flags), _errors)
 
 
 def _errors() -> Errors:
@@ -37,7 +31,7 @@ def _errors() -> Errors:
     )
 
 
-def _run(flags: Flags, interruption: Interruption) -> int:
+def _run(flags: Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     from mcp_ghost.config import may_start
     from mcp_ghost.env_file import load_env_file, place_of
@@ -56,9 +50,9 @@ def _run(flags: Flags, interruption: Interruption) -> int:
         case "init":
             scripts.write_examples()
         case "script":
-            scripts.make_script(flags, interruption.output_closed)
+            scripts.make_script(flags)
         case "show":
-            scripts.show_script(flags.file, flags.html, interruption.output_closed)
+            scripts.show_script(flags.file, flags.html)
         case "export":
             scripts.export_script(flags.file, flags.format, flags.output)
         case "enqueue":
@@ -66,7 +60,7 @@ def _run(flags: Flags, interruption: Interruption) -> int:
         case "worker":
             # Without --drain it can only end by being stopped.
             with nullcontext() if flags.drain else suppress(KeyboardInterrupt):
-                commands.work(flags, interruption.output_closed)
+                commands.work(flags)
         case "jobs":
             commands.show_jobs(flags)
         case "prune":

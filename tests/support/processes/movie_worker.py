@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from mcp_ghost.cli.interruption import Interruption
+from mcp_ghost.cli.interruption import interruption
 from movie_generator.checkpoints import Store
 from movie_generator.generate import generate_as_configured
 from movie_generator.models import Narration, ScriptSection, VideoScript
@@ -87,7 +87,7 @@ def work_for_real(database_url: str, lease: float, environment: dict[str, str]) 
 
 
 def _drain(queue: JobQueue, generate: Generate, concurrency: int) -> None:
-    Interruption().install()
+    interruption.install()
     worker = Worker(queue, generate, concurrency=concurrency, poll=0.05)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(worker.run(drain=True))

@@ -12,7 +12,6 @@ from typing import Any
 from mcp_ghost.cli.asking import Person, line_after
 from mcp_ghost.cli.flags import PROGRAM, Flags
 from mcp_ghost.cli.inspect import facts_of, show_facts
-from mcp_ghost.cli.interruption import Interruption
 from mcp_ghost.cli.program import DONE, FAILED, complain
 from mcp_ghost.cli.screen import standard_screen
 from mcp_ghost.cli.view import RunView, Typist, Warnings
@@ -31,15 +30,13 @@ _logger = logging.getLogger(__name__)
 class _Terminal:
     """Where runs are shown, and whoever sits there is asked."""
 
-    def __init__(
-        self, flags: Flags, interruption: Interruption, *, is_there: bool, types: bool = True
-    ) -> None:
+    def __init__(self, flags: Flags, *, is_there: bool, types: bool = True) -> None:
         """``is_there``: somebody to ask; ``types``: answers are written as they come.
 
         Raises:
             ValueError: Somebody is to be asked, and nobody is there.
         """
-        self.screen = screen = standard_screen(interruption.output_closed, sys.stderr)
+        self.screen = screen = standard_screen(sys.stderr)
         self.view = None if flags.quiet else RunView(screen)
         types = types and sys.stdout is not None and sys.stdout.isatty()
         self._typist = Typist(sys.stdout, screen) if types else None
@@ -65,14 +62,14 @@ class _Terminal:
             self.view.show(left)
 
 
-def run(flags: Flags, interruption: Interruption) -> int:
+def run(flags: Flags) -> int:
     """Do one operation, and print its result."""
     prompt = "".join(sys.stdin or ()) if flags.prompt == "-" else flags.prompt
     if not prompt.strip():
         raise ValueError("The prompt is empty.")
     is_there = flags.prompt != "-" and _is_terminal()
     types = not (flags.json or flags.output_schema)
-    terminal = _Terminal(flags, interruption, is_there=is_there, types=types)
+    terminal = _Terminal(flags, is_there=is_there, types=types)
     output = None
     if path := flags.output_schema:
         try:
@@ -104,10 +101,10 @@ def run(flags: Flags, interruption: Interruption) -> int:
     return DONE if result["success"] and not fault else FAILED
 
 
-def chat(flags: Flags, interruption: Interruption) -> int:
+def chat(flags: Flags) -> int:
     """Do request after request until the input ends; return the last one's exit code."""
     is_there = _is_terminal()
-    terminal = _Terminal(flags, interruption, is_there=is_there)
+    terminal = _Terminal(flags, is_there=is_there)
     if is_there and not flags.quiet:
         servers = ", ".join(load_servers(flags.config)) or "no server"
         offer = f"The model may call the tools of {servers}, started with your first request."
@@ -146,7 +143,7 @@ async def _requests(*, is_there: bool) -> AsyncIterator[str]:
             yield line
 
 
-def tools(flags: Flags, _: Interruption) -> int:
+def tools(flags: Flags) -> int:
     """Print every tool that a run would offer."""
     warn = Warnings(lambda text: complain(PROGRAM, text, "warning"))
     logging.getLogger("mcp_ghost").addHandler(warn)
@@ -177,7 +174,7 @@ async def _tools(flags: Flags) -> int:
     return FAILED if failures else DONE
 
 
-def inspect(flags: Flags, _: Interruption) -> int:
+def inspect(flags: Flags) -> int:
     """Show what was recorded."""
     facts = facts_of(load_golden(flags.file))
     if flags.json:
@@ -187,7 +184,7 @@ def inspect(flags: Flags, _: Interruption) -> int:
     return DONE
 
 
-def replay(flags: Flags, _: Interruption) -> int:
+def replay(flags: Flags) -> int:
     """Run a golden again, and print how the two runs differ."""
     golden = load_golden(flags.file)
     if (flags.servers == "live") != (flags.config is not None):

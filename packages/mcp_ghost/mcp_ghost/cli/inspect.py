@@ -1,5 +1,6 @@
 """A recorded run for people to read: what was said and called, what it cost, where it failed."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ _ROLE_STYLE = {"system": "dim", "user": "bold", "assistant": "cyan", "tool": ""}
 
 def show_facts(facts: JSONObject) -> None:
     """Print what ``facts_of`` found, step by step."""
-    screen = standard_screen(lambda: None)  # it falls silent by itself when nobody reads
+    screen = standard_screen(sys.stdout)
     asked = " ".join(str(facts[key]) for key in ("provider", "model") if facts[key])
     screen.heading(facts["test_name"] or "A run", asked)
     screen.facts(

@@ -20,7 +20,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 
 class Interruption:
-    """Knows which signal ended the program; 128 + its number is the exit code, as in a shell."""
+    """Knows which signal ended the process; 128 + its number is the exit code, as in a shell."""
 
     def __init__(self) -> None:
         self._number: int = signal.SIGINT
@@ -71,3 +71,7 @@ class Interruption:
         if not callable(as_ctrl_c):
             raise KeyboardInterrupt
         as_ctrl_c(signal.SIGINT, frame)
+
+
+interruption = Interruption()
+"""That of this process: a signal is nobody's in particular."""

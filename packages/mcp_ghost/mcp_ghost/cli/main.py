@@ -1,17 +1,11 @@
 """What the command line of mcp_ghost does: flags in, exit code out."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mcp_ghost.cli.flags import PROGRAM, parse_flags
 from mcp_ghost.cli.program import WRONG_USE, Errors, complain, program
 from mcp_ghost.errors import POSIX_ONLY, MCPGhostError
-
-if TYPE_CHECKING:
-    from mcp_ghost.cli.interruption import Interruption
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,10 +15,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_USE
     flags = parse_flags(arguments)
 
-    def work(interruption: Interruption) -> int:
+    def work() -> int:
         from mcp_ghost.cli import commands  # which neither --help nor a wrong flag waits for
 
-        code: int = getattr(commands, flags.command)(flags, interruption)
+        code: int = getattr(commands, flags.command)(flags)
         return code
 
     return program(PROGRAM, work, lambda: Errors(wrong_use=(MCPGhostError, ValueError)))

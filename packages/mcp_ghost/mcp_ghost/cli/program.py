@@ -9,10 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from mcp_ghost.cli.interruption import Interruption
+from typing import NamedTuple
 
 DONE = 0
 FAILED = 1
@@ -30,9 +27,7 @@ class Errors(NamedTuple):
     """Exit code 1, as that of every error that is not named here."""
 
 
-def program(
-    name: str, work: Callable[[Interruption], int], errors: Callable[[], Errors] = Errors
-) -> int:
+def program(name: str, work: Callable[[], int], errors: Callable[[], Errors] = Errors) -> int:
     """Run ``work`` to its end, or to an error or a signal; returns the exit code.
 
     Args:
@@ -44,7 +39,7 @@ def program(
     import logging
     import signal
 
-    from mcp_ghost.cli.interruption import Interruption
+    from mcp_ghost.cli.interruption import interruption
     from mcp_ghost.cli.view import Warnings
 
     # Keep what libraries log from coming between the lines shown.
@@ -54,10 +49,9 @@ def program(
     told = Warnings(lambda text: complain(name, text, "warning"))
     told.addFilter(lambda _: not logging.getLogger("mcp_ghost").handlers)  # which show all
     logging.getLogger("mcp_ghost.servers").addHandler(told)
-    interruption = Interruption()
     try:
         interruption.install()
-        code = work(interruption)
+        code = work()
         if sys.stdout is not None:  # closed by whoever started us
             sys.stdout.flush()
     except KeyboardInterrupt:

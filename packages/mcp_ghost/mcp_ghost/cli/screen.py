@@ -5,13 +5,12 @@ Callers hand in text as it came; nothing in it is read as markup or obeyed by a 
 
 import io
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import IO, Literal, TextIO
+from typing import TextIO
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,6 +19,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from mcp_ghost.cli.interruption import interruption
 from mcp_ghost.text import duration, one_line, plain
 
 INDENT = 3
@@ -238,35 +238,29 @@ def _dotted(parts: Iterable[tuple[str, str]], line: Text) -> Text:
 class _PipeAwareConsole(Console):
     """A console that notices when nobody reads its output any longer."""
 
-    def __init__(self, on_closed: Callable[[], None], file: IO[str], *, live: bool) -> None:
-        super().__init__(
-            file=file,
-            force_terminal=live,
-            color_system="auto" if live else None,
-            legacy_windows=False,
-            markup=False,
-            emoji=False,
-            highlight=False,
-        )
-        self._on_closed = on_closed
-
     def on_broken_pipe(self) -> None:
         """Stop the program; rich's own way would end it from whichever thread this is."""
         self.quiet = True
         # What Python still flushes on its way out must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
-        self._on_closed()
+        interruption.output_closed()
 
 
-def standard_screen(
-    on_closed: Callable[[], None], file: TextIO | Literal["stdout"] | None = "stdout"
-) -> Screen:
-    """The screen on ``file``; calls ``on_closed`` when that closes."""
-    file = sys.stdout if file == "stdout" else file
+def standard_screen(file: TextIO | None) -> Screen:
+    """The screen on ``file``, standard output or error; the program stops when that closes."""
     if file is None:  # closed by whoever started us
         file = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  open to the end
     plain_wanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") in (None, "", "dumb")
     live = file.isatty() and not plain_wanted
     if isinstance(file, io.TextIOWrapper):
         file.reconfigure(errors="replace")  # an ASCII-only locale gets question marks
-    return Screen(_PipeAwareConsole(on_closed, file, live=live), live=live)
+    console = _PipeAwareConsole(
+        file=file,
+        force_terminal=live,
+        color_system="auto" if live else None,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    return Screen(console, live=live)

@@ -9,19 +9,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mcp_ghost.cli.program import Errors, program
 from tests.support import ROOT
 
-if TYPE_CHECKING:
-    from mcp_ghost.cli.interruption import Interruption
 
-
-def raises(error: BaseException) -> Callable[[Interruption], int]:
-    def work(_: Interruption) -> int:
+def raises(error: BaseException) -> Callable[[], int]:
+    def work() -> int:
         raise error
 
     return work
@@ -65,8 +61,8 @@ def test_an_error_becomes_a_line_and_an_exit_code(
 
 
 def test_work_that_ends_by_itself_gives_the_exit_code() -> None:
-    assert program("p", lambda _: 0) == 0
-    assert program("p", lambda _: 1) == 1
+    assert program("p", lambda: 0) == 0
+    assert program("p", lambda: 1) == 1
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -80,7 +76,7 @@ def test_an_interrupt_inside_exec_gives_the_same_code(tmp_path: Path) -> None:
 import sys
 from mcp_ghost.cli.program import program
 
-sys.exit(program("p", lambda _: exec("raise KeyboardInterrupt")))
+sys.exit(program("p", lambda: exec("raise KeyboardInterrupt")))
 """
     (tmp_path / "interrupted.py").write_text(text)
     paths = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -127,7 +123,7 @@ def ended(work: str, *, stdout_closed: bool = False) -> subprocess.CompletedProc
     """A process in which ``program`` does ``work``."""
     code = (
         "import sys\nfrom mcp_ghost.cli.program import program\n"
-        f"def work(_):\n    {work}\n    return 0\n"
+        f"def work():\n    {work}\n    return 0\n"
         "sys.exit(program('p', work))"
     )
     process = subprocess.Popen(

@@ -333,10 +333,10 @@ import logging, sys
 from mcp_ghost.cli.program import program
 from mcp_ghost.cli.screen import standard_screen
 from mcp_ghost.cli.view import RunView
-def work(interruption):
+def work():
     logger = logging.getLogger("mcp_ghost.servers.installers")
     logger.warning("without")
-    with RunView(standard_screen(interruption.output_closed, sys.stderr)).shown():
+    with RunView(standard_screen(sys.stderr)).shown():
         logger.warning("with")
     return 0
 program("demo", work)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 
@@ -57,11 +57,11 @@ def enqueue(urls: list[str], *, again: bool = False) -> None:
                 print(f"job {job_id} ({status}) already has this URL; {way}", file=sys.stderr)
 
 
-def work(flags: Flags, on_closed: Callable[[], None]) -> None:
+def work(flags: Flags) -> None:
     """Process queued jobs until stopped, or until all are finished.
 
     Shows the log, and below it, where lines can change, a line for each running job; elsewhere,
-    every step is in the log. Calls ``on_closed`` when nobody reads that any longer.
+    every step is in the log.
     """
     from movie_generator.generate import generate_as_configured
     from movie_generator.llm import model_client
@@ -69,7 +69,7 @@ def work(flags: Flags, on_closed: Callable[[], None]) -> None:
     from movie_generator.queue.worker import Worker
 
     model_client(None)  # a worker without a key would only fail its jobs
-    screen = standard_screen(on_closed, sys.stderr)
+    screen = standard_screen(sys.stderr)
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     date_format = None
     if screen.is_live:

@@ -9,7 +9,6 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def write_examples() -> None:
         print(name)
 
 
-def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
+def make_script(flags: Flags) -> None:
     """Write the script of the pages to the named file, or to standard output as YAML.
 
     Flags beat the environment; if no MCP servers are named, the page is read without an agent.
@@ -69,7 +68,7 @@ def make_script(flags: Flags, on_closed: Callable[[], None]) -> None:
         said = first["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{flag}{said}.") from error
     logging.getLogger("movie_generator").setLevel(logging.ERROR)  # warnings are shown as progress
-    screen = standard_screen(on_closed, sys.stderr)
+    screen = standard_screen(sys.stderr)
     where = source.url if isinstance(source, Saved) else address(source)
     screen.heading("movie_generator", where)
     started = time.monotonic()
@@ -147,14 +146,14 @@ def _loaded(file: str) -> VideoScript:
         raise SettingsError(f"{file} cannot be read: {reason(error)}.") from error
 
 
-def show_script(file: str, html: str | None, on_closed: Callable[[], None]) -> None:
+def show_script(file: str, html: str | None) -> None:
     """Show the script in ``file``, or write it to the file ``html`` with its page beside it."""
     from movie_generator.show.document import document
     from movie_generator.show.lines import show
 
     script = _loaded(file)
     if html is None:
-        show(script, standard_screen(on_closed))
+        show(script, standard_screen(sys.stdout))
         return
     _write(html, document(script), file, "--html")
     print(f"{html}: open it in a browser")
