@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.messages import ToolSchema
@@ -226,7 +226,7 @@ async def outcome_of(call: Awaitable[ToolCallResult]) -> Outcome:
 
 
 class Toolset:
-    """Tools that can be called; an async context manager. This one has none."""
+    """Tools that can be called. This one has none."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -249,12 +249,6 @@ class Toolset:
         failed = self.failures
         return [tool.schema for tool in self.tools.values() if tool.server not in failed]
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Leave nothing open."""
-
     async def call(self, call: Call) -> Outcome:
         """Make ``call``; nothing is raised but ``CancelledError``."""
         return Outcome.without_result(Kind.FAILED, f"Unknown tool '{call.name}'.")
@@ -268,17 +262,12 @@ class Toolset:
         """The result of a call, also one that reports an error; see ``Outcome.unwrap``."""
         return (await self.call(Call(name, arguments, timeout=timeout))).unwrap()
 
-    async def refresh(self) -> list[str]:
-        """List the tools of servers again where they changed; returns the names of these."""
-        return []
-
     async def restart(self, server: str) -> None:
         """Restart a server that is gone; without effect on one that lives.
 
         Raises:
             MCPError: It did not work.
         """
-        raise MCPError(f"No MCP server '{server}' here.")
 
 
 class Wrapper(Toolset):
@@ -299,18 +288,8 @@ class Wrapper(Toolset):
     def instructions(self) -> dict[str, str]:
         return self.inner.instructions
 
-    async def __aenter__(self) -> Self:
-        await self.inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.inner.__aexit__(*error)
-
     async def call(self, call: Call) -> Outcome:
         return await self.inner.call(call)
-
-    async def refresh(self) -> list[str]:
-        return await self.inner.refresh()
 
     async def restart(self, server: str) -> None:
         await self.inner.restart(server)

@@ -59,7 +59,7 @@ class MCPClient(Wrapper):
             MCPError: None of them can be used.
         """
         self._was_entered = True
-        await super().__aenter__()
+        await self._toolbox.__aenter__()
         for server, error in self.failures.items():
             _logger.warning("Continuing without the MCP server '%s': %s", server, error)
         if not self._toolbox.alive:
@@ -67,6 +67,10 @@ class MCPClient(Wrapper):
             reasons = " ".join(f"{name}: {error}" for name, error in self.failures.items())
             raise MCPServerStartupError(f"No MCP server could be started. {reasons}")
         return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End the servers."""
+        await self._toolbox.close()
 
     @property
     def warnings(self) -> list[str]:

@@ -13,7 +13,6 @@ from mcp_ghost.messages import ToolSchema
 from mcp_ghost.servers.session import (
     DEFAULT_CALL_TIMEOUT,
     DEFAULT_STARTUP_TIMEOUT,
-    OnProgress,
     ServerSession,
 )
 from mcp_ghost.toolset import Call, Kind, Outcome, Tool, Toolset, outcome_of
@@ -28,8 +27,6 @@ class Leaf(Toolset):
     """Why it could not be started, or not again."""
     current: ServerSession | None = None
     """The open session, of a server that has them."""
-    on_progress: OnProgress | None = None
-    """Told of calls under way, by the server's own names."""
     revision = ""
     """The revision of the protocol that it speaks."""
     own_instructions = ""
@@ -52,7 +49,14 @@ class Leaf(Toolset):
             for name, schema in zip(names, schemas, strict=True)
         }
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave nothing open."""
+
     async def refresh(self) -> list[str]:
+        """List its tools again where they changed; returns its name if they did."""
         session = self.current
         if session is None or not await session.refresh():
             return []
@@ -125,7 +129,7 @@ class Server(Leaf):
             await self._open()
 
     async def _open(self) -> None:
-        self.current = session = self._new_session(on_progress=self.on_progress)
+        self.current = session = self._new_session()
         try:
             await session.open(self._startup_timeout)
         except MCPError as error:

@@ -22,20 +22,26 @@ _NAMED_AT_MOST = 50
 
 
 class Union(Toolset):
-    """The tools of ``leaves``, named "server.tool"; each call goes to its server.
+    """The tools of ``leaves``, named "server.tool", that ``allow`` names and ``deny`` does not.
 
-    Calls run side by side, also on one server; whoever wants an order waits for the answers.
+    These are names or shell patterns ("files.*", "*.delete_*", "delete_*"), compared with
+    "server.tool" and with the tool's own name. Each call goes to its server. Calls run side by
+    side, also on one server; whoever wants an order waits for the answers.
     """
 
-    def __init__(self, leaves: Sequence[Leaf], on_progress: OnProgress | None = None) -> None:
-        """``on_progress`` is told of tools as "server.tool"."""
+    def __init__(
+        self,
+        leaves: Sequence[Leaf],
+        allow: Iterable[str] | None = None,
+        deny: Iterable[str] | None = None,
+    ) -> None:
         self._leaves = {leaf.name: leaf for leaf in leaves}
+        self._allow = None if allow is None else tuple(allow)
+        self._deny = tuple(deny or ())
         self._listed: list[Mapping[str, Tool]] = []
         self._tools: dict[str, Tool] = {}
+        self._forbidden: dict[str, Tool] = {}
         self.is_open = self._was_open = False
-        for leaf in leaves:
-            if on_progress is not None:
-                leaf.on_progress = partial(self._progressed, on_progress, leaf.name)
 
     async def __aenter__(self) -> Self:
         """Open all servers in parallel; what fails is in ``failures``."""
@@ -64,18 +70,24 @@ class Union(Toolset):
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """All tools, in the order of the servers and of their lists.
+        """Those that may be used, in the order of the servers and of their lists.
 
         A server that died keeps its tools.
         """
         listed = [leaf.tools for leaf in self._leaves.values()]
         if len(listed) != len(self._listed) or any(map(is_not, listed, self._listed)):
-            self._listed, self._tools = listed, {}
+            self._listed, known = listed, dict[str, Tool]()
             for leaf in self._leaves.values():
                 for own, tool in leaf.tools.items():
                     # "a.b" of server "x" and "b" of server "x.a" would meet.
-                    name = unused(f"{leaf.name}.{own}", self._tools)
-                    self._tools[name] = renamed(tool, name)
+                    name = unused(f"{leaf.name}.{own}", known)
+                    known[name] = renamed(tool, name)
+            self._tools = {
+                name: tool
+                for name, tool in known.items()
+                if (self._allow is None or tool.fits(self._allow)) and not tool.fits(self._deny)
+            }
+            self._forbidden = {name: it for name, it in known.items() if name not in self._tools}
         return self._tools
 
     @property
@@ -84,7 +96,15 @@ class Union(Toolset):
 
     @property
     def instructions(self) -> dict[str, str]:
-        return {leaf.name: leaf.own_instructions for leaf in self.alive if leaf.tools}
+        offering = {tool.server for tool in self.tools.values()}
+        return {it.name: it.own_instructions for it in self.alive if it.name in offering}
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """The patterns that fit no tool; perhaps typos."""
+        patterns = dict.fromkeys((*(self._allow or ()), *self._deny))
+        known = [*self.tools.values(), *self._forbidden.values()]
+        return tuple(it for it in patterns if not any(tool.fits([it]) for tool in known))
 
     @property
     def alive(self) -> list[Leaf]:
@@ -92,10 +112,13 @@ class Union(Toolset):
         return [leaf for leaf in self._leaves.values() if leaf.is_alive]
 
     async def call(self, call: Call) -> Outcome:
+        """See :class:`Toolset`; a tool that may not be used is not called."""
         tool = self.tools.get(call.name)
-        if tool is None:
-            return await super().call(call)
-        return await self._leaves[tool.server].call(replace(call, name=tool.own_name))
+        if tool is not None:
+            return await self._leaves[tool.server].call(replace(call, name=tool.own_name))
+        if call.name in self._forbidden:
+            return _unavailable(self, call, f"'{call.name}' is not allowed.")
+        return _unavailable(self, call, f"Unknown tool '{call.name}'.")
 
     async def restart(self, server: str) -> None:
         if server not in self._leaves:
@@ -105,21 +128,13 @@ class Union(Toolset):
         await self._leaves[server].restart(server)
 
     async def refresh(self) -> list[str]:
+        """List the tools of servers again where they changed; returns the names of these."""
         changed = await asyncio.gather(*(leaf.refresh() for leaf in self.alive))
         return [name for names in changed for name in names]
 
-    async def _progressed(self, tell: OnProgress, server: str, own: str, *said: Any) -> None:  # noqa: ANN401
-        for name, tool in self.tools.items():
-            if (tool.server, tool.own_name) == (server, own):
-                await tell(name, *said)
-
 
 class Toolbox(Union):
-    """The tools of ``servers``, disabled ones left out, that ``allow`` names and ``deny`` does not.
-
-    These are names or shell patterns ("files.*", "*.delete_*", "delete_*"), compared with
-    "server.tool" and with the tool's own name.
-    """
+    """The tools of ``servers``, disabled ones left out, and of ``more``."""
 
     def __init__(
         self,
@@ -133,50 +148,25 @@ class Toolbox(Union):
         more: Sequence[Leaf] = (),
         **options: Any,  # noqa: ANN401  those of Server
     ) -> None:
-        """``make_server`` makes each of the servers; ``more`` are offered beside them."""
+        """``make_server`` makes each of the servers; ``on_progress`` is told of "server.tool"."""
         used = {name: config for name, config in servers.items() if not config.disabled}
-        redactor = redactor or redactor_of(used)
-        leaves = [make_server(name, it, redactor=redactor, **options) for name, it in used.items()]
-        super().__init__([*leaves, *more], on_progress)
-        self._allow = None if allow is None else tuple(allow)
-        self._deny = tuple(deny or ())
-        self._known: Mapping[str, Tool] | None = None
-        self._allowed: dict[str, Tool] = {}
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Those that may be used."""
-        known = super().tools
-        if known is not self._known:
-            self._known = known
-            self._allowed = {
-                name: tool
-                for name, tool in known.items()
-                if (self._allow is None or tool.fits(self._allow)) and not tool.fits(self._deny)
-            }
-        return self._allowed
-
-    @property
-    def instructions(self) -> dict[str, str]:
-        offering = {tool.server for tool in self.tools.values()}
-        return {name: it for name, it in super().instructions.items() if name in offering}
-
-    @property
-    def unmatched(self) -> tuple[str, ...]:
-        """The patterns that fit no tool; perhaps typos."""
-        patterns = dict.fromkeys((*(self._allow or ()), *self._deny))
-        tools = super().tools.values()
-        return tuple(it for it in patterns if not any(tool.fits([it]) for tool in tools))
+        options["redactor"] = redactor or redactor_of(used)
+        leaves: list[Leaf] = []
+        for name, config in used.items():
+            told = on_progress and partial(self._progressed, on_progress, name)
+            leaves.append(make_server(name, config, on_progress=told, **options))
+        super().__init__([*leaves, *more], allow, deny)
 
     async def call(self, call: Call) -> Outcome:
-        """See :class:`Toolset`; a tool that may not be used is not called."""
+        """See :class:`Toolset`."""
         if not self.is_open:
             return Outcome.without_result(Kind.FAILED, _NOT_OPEN)
-        if call.name in self.tools:
-            return await super().call(call)
-        if call.name in super().tools:
-            return _unavailable(self, call, f"'{call.name}' is not allowed.")
-        return _unavailable(self, call, f"Unknown tool '{call.name}'.")
+        return await super().call(call)
+
+    async def _progressed(self, tell: OnProgress, server: str, own: str, *said: Any) -> None:  # noqa: ANN401
+        for name, tool in self.tools.items():
+            if (tool.server, tool.own_name) == (server, own):
+                await tell(name, *said)
 
 
 class Bare(Wrapper):
