@@ -57,6 +57,11 @@ class ToolCallResult:
         return {"content": content}
 
 
+def failure(reason: str, content: object = None) -> ToolCallResult:
+    """A result that says why there is none; ``content`` is known all the same."""
+    return ToolCallResult(content, is_error=True, error_message=reason)
+
+
 def result_from_mcp(raw: Mapping[str, Any], limit: int = DEFAULT_LIMIT) -> ToolCallResult:
     """Read the ``result`` of ``tools/call``; content longer than ``limit`` becomes cut text.
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPToolCallError
 from mcp_ghost.messages import ToolSchema
-from mcp_ghost.results import ToolCallResult, parsed
+from mcp_ghost.results import ToolCallResult, failure, parsed
 
 _JSON_BEGINS = ("[", "{", "-", "true", "false", *"0123456789")
 Hints: TypeAlias = Mapping[str, Any]
@@ -180,8 +180,7 @@ class Outcome:
         cls, kind: Kind, reason: str, content: object = None, *, was_sent: bool = False
     ) -> Outcome:
         """The outcome of a call that was not answered; ``content`` is known all the same."""
-        result = ToolCallResult(content, is_error=True, error_message=reason)
-        return cls(kind, result, was_sent=was_sent)
+        return cls(kind, failure(reason, content), was_sent=was_sent)
 
     @classmethod
     def of_error(cls, error: Exception) -> Outcome:

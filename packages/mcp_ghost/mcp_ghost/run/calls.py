@@ -14,7 +14,7 @@ from mcp_ghost.loop import Batch, LoopEnd, LoopObserver
 from mcp_ghost.media import Gallery, in_words, media_in
 from mcp_ghost.messages import LLMResponse, Message, tool_message, was_cut_off
 from mcp_ghost.redact import redact
-from mcp_ghost.results import ResultBudget, ToolCallResult, strict_json
+from mcp_ghost.results import ResultBudget, ToolCallResult, failure, strict_json
 from mcp_ghost.run.ledger import Ledger, PausedError, Told
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome, Toolset
 
@@ -250,8 +250,3 @@ def steps(
         step.append(call)
     if step:
         yield step
-
-
-def failure(reason: str) -> ToolCallResult:
-    """A result that says why there is none."""
-    return ToolCallResult(content=None, is_error=True, error_message=reason)

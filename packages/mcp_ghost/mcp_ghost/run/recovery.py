@@ -12,9 +12,9 @@ from mcp_ghost.errors import MCPError
 from mcp_ghost.loop import LoopEnd
 from mcp_ghost.media import Gallery, media_in
 from mcp_ghost.redact import redact
-from mcp_ghost.results import JSON, ResultBudget, ToolCallResult, format_tool_response
+from mcp_ghost.results import JSON, ResultBudget, ToolCallResult, failure, format_tool_response
 from mcp_ghost.run import prompts
-from mcp_ghost.run.calls import CallPolicy, failure
+from mcp_ghost.run.calls import CallPolicy
 from mcp_ghost.run.ledger import Approve, PausedError, Told
 from mcp_ghost.run.search import FIND_TOOLS
 from mcp_ghost.run.shared import Run, RunStoppedError

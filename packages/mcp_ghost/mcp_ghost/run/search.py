@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_ghost.messages import ToolSchema
-from mcp_ghost.results import ToolCallResult
+from mcp_ghost.results import ToolCallResult, failure
 from mcp_ghost.toolset import Call, Outcome, Toolset, Wrapper
 
 FIND_TOOLS = "find_tools"
@@ -77,8 +77,7 @@ class ToolSearch:
         """The result of a call of the finder."""
         query = arguments.get("query")
         if self._index is None or not isinstance(query, str) or not query.strip():
-            words = "Give 'query': a few words about what the tool should do."
-            return ToolCallResult(None, is_error=True, error_message=words)
+            return failure("Give 'query': a few words about what the tool should do.")
         found = self._index.best(query)
         self._found |= dict.fromkeys(tool["function"]["name"] for tool in found)
         if not found:

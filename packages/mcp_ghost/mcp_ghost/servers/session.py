@@ -13,6 +13,7 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mcp_ghost.config import ServerConfig
@@ -20,7 +21,7 @@ from mcp_ghost.config.secrets import redactor_of
 from mcp_ghost.errors import MCPError, MCPServerDiedError, MCPServerStartupError, MCPToolCallError
 from mcp_ghost.messages import ToolSchema
 from mcp_ghost.redact import Redactor
-from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, jsonable
+from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, cap, failure, jsonable
 from mcp_ghost.servers.installers import INSTALL_TIMEOUT, first_start
 from mcp_ghost.servers.links.link import Link, make_link
 from mcp_ghost.servers.links.stdio import StdioLink
@@ -47,35 +48,29 @@ DEFAULT_CALL_TIMEOUT = 30.0
 _METHOD_NOT_FOUND = -32601
 _FALLBACK_SECONDS = 5.0
 """For a start over the older transport where the newer one failed."""
-_NOT_MADE = ". The call was not made"
-_ENDLESS = "The server keeps asking for more input."
-_MALFORMED = "The server answered with a malformed result."
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class ServerSession:
     """A connection to the server ``name``; also an async context manager."""
 
-    def __init__(
-        self,
-        name: str,
-        config: ServerConfig,
-        *,
-        result_limit: int = DEFAULT_LIMIT,
-        elicit: Elicit | None = None,
-        authorize: Authorize | None = None,
-        on_progress: OnProgress | None = None,
-        progress_extends_timeout: bool = False,
-        redactor: Redactor | None = None,
-    ) -> None:
-        """Nothing is started yet.
+    name: str
+    config: ServerConfig
+    _: KW_ONLY
+    result_limit: int = DEFAULT_LIMIT
+    elicit: Elicit | None = None
+    """Asks the user what the server wants to know; without it, it may not ask."""
+    authorize: Authorize | None = None
+    """Sends the user to the page of a sign-in; without it, the browser opens."""
+    on_progress: OnProgress | None = None
+    progress_extends_timeout: bool = False
+    """Whether each report of progress gives a call its whole time again."""
+    redactor: InitVar[Redactor | None] = None
+    """Cleans all that the server says; by default one that knows only this server."""
 
-        ``elicit`` asks the user what the server wants to know; without it, it may not ask.
-        ``authorize`` sends the user to the page of a sign-in; without it, the browser opens.
-        ``progress_extends_timeout``: each report of progress gives a call its whole time again.
-        ``redactor`` cleans all that the server says; by default one that knows only this server.
-        """
-        self.name = name
+    def __post_init__(self, redactor: Redactor | None) -> None:
+        """Nothing is started yet."""
         self.tools: list[ToolSchema] = []
         """In OpenAI's format, under the server's own names."""
         self.annotations: dict[str, dict[str, Any]] = {}
@@ -86,13 +81,7 @@ class ServerSession:
         """What the server says about itself: name, version, perhaps title."""
         self.instructions = ""
         """What the server says about its use."""
-        self._config = config
-        self._result_limit = result_limit
-        self._elicit = elicit
-        self._authorize = authorize
-        self._on_progress = on_progress
-        self._progress_extends_timeout = progress_extends_timeout
-        self._redactor = redactor or redactor_of({name: config})
+        self._redactor = redactor or redactor_of({self.name: self.config})
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._link: Link | None = None
@@ -102,10 +91,8 @@ class ServerSession:
         """Of the start, and of the calls under way."""
         self._fresh_until = math.inf
         """When the list of tools has to be asked for again, in ``time.monotonic()``."""
-        self._setting = ""
-        """What the user sets for a start that takes longer."""
-        self._until: float | None = None
-        """When a start has taken too long, by the loop's clock."""
+        self._until = math.inf
+        """When a start has taken too long, in ``time.monotonic()``."""
         self._death_message: str | None = None
 
     async def __aenter__(self) -> Self:
@@ -137,11 +124,11 @@ class ServerSession:
         """
         if self._owner is not None or self._closing.is_set():
             raise MCPError(f"This session with '{self.name}' was opened before: make a new one.")
-        with first_start(self.name, self._config, timeout, install_timeout, say) as seconds:
-            self._setting = settings[seconds > timeout]
+        with first_start(self.name, self.config, timeout, install_timeout, say) as seconds:
+            setting = settings[seconds > timeout]
             ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            owner = asyncio.create_task(self._own(ready, seconds), name=f"mcp-{self.name}")
-            self._owner = owner
+            owning = self._own(ready, seconds, setting)
+            self._owner = owner = asyncio.create_task(owning, name=f"mcp-{self.name}")
             try:
                 await asyncio.wait([ready, owner], return_when=asyncio.FIRST_COMPLETED)
                 if not ready.done():
@@ -183,18 +170,17 @@ class ServerSession:
             raise self._not_open()
         if not self.is_alive:
             raise await self._died(link, was_sent=False)
-        if not self._config.offers(tool):
-            message = f"The configuration of '{self.name}' does not offer its tool '{tool}'."
-            return ToolCallResult(None, is_error=True, error_message=message)
+        if not self.config.offers(tool):
+            return failure(f"The configuration of '{self.name}' does not offer its tool '{tool}'.")
         plain = {str(name): jsonable(value) for name, value in arguments.items()}
         patience = Patience(timeout, self._waits)
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
-            if self._progress_extends_timeout:
+            if self.progress_extends_timeout:
                 patience.begin_anew()
-            if self._on_progress is not None:
+            if self.on_progress is not None:
                 words = message and self._redactor.words(message)
-                await self._on_progress(tool, progress, total, words)
+                await self.on_progress(tool, progress, total, words)
 
         try:
             async with patience:
@@ -210,13 +196,13 @@ class ServerSession:
             was_made = not (isinstance(data, dict) and data.get(NOT_MADE))
             if not self.is_alive:
                 raise await self._died(link, was_sent=was_made) from error
-            said = self._redactor.words(refusal(error)) + ("" if was_made else _NOT_MADE)
-            return ToolCallResult(None, is_error=True, error_message=said)
-        except (ValidationError, InputRequiredRoundsExceededError) as error:
-            # Of what the server asks for instead of giving a result.
-            words = _MALFORMED if isinstance(error, ValidationError) else _ENDLESS
-            return ToolCallResult(None, is_error=True, error_message=words)
-        return await read_result(as_sent(result), self._redactor, self._result_limit)
+            said = self._redactor.words(refusal(error))
+            return failure(said if was_made else f"{said}. The call was not made")
+        except ValidationError:  # of what the server asks for instead of giving a result
+            return failure("The server answered with a malformed result.")
+        except InputRequiredRoundsExceededError:
+            return failure("The server keeps asking for more input.")
+        return await read_result(as_sent(result), self._redactor, self.result_limit)
 
     @property
     def is_stale(self) -> bool:
@@ -265,22 +251,24 @@ class ServerSession:
             return False
         return self._link.is_connected and not self._wire.has_ended
 
-    async def _own(self, ready: asyncio.Future[None], seconds: float) -> None:
-        """The owner task: everything from the first step to the server to the last."""
-        spoken = revision.spoken_by(self._config)
+    async def _own(self, ready: asyncio.Future[None], seconds: float, setting: str) -> None:
+        """The owner task: everything from the first step to the server to the last.
+
+        ``setting`` is what the user sets for a start that takes longer than ``seconds``.
+        """
+        spoken = revision.spoken_by(self.config)
         cause, link = await self._live(spoken, ready, seconds), self._link
         other = link.fallback if link is not None and spoken == revision.UNKNOWN else None
         if cause is not None and other is not None:
-            if other.is_older and self._until is not None:
-                latest = asyncio.get_running_loop().time() + _FALLBACK_SECONDS
-                self._until = min(self._until, latest)
+            if other.is_older:
+                self._bound(_FALLBACK_SECONDS)
             again = await self._live(other, ready, seconds)
             if again is None or not other.is_older or (self._link and self._link.wants_credentials):
                 cause = again
             else:
                 self._link = link  # whose failure says more
         elif cause is not None:
-            revision.forget(self._config)
+            revision.forget(self.config)
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
         if isinstance(cause, MCPError):
@@ -288,7 +276,7 @@ class ServerSession:
         if cause is not None and self._link is not None:
             message = await self._link.startup_message(seconds, cause)
             if isinstance(cause, TimeoutError):
-                message += f"\nIf it only needs more time, raise {self._setting}."
+                message += f"\nIf it only needs more time, raise {setting}."
             raise MCPServerStartupError(message) from cause
 
     async def _live(
@@ -296,20 +284,20 @@ class ServerSession:
     ) -> BaseException | None:
         """One connection from its start to its end; returns what kept it from getting ready."""
         self._link = link = await make_link(
-            self.name, self._config, self._redactor, self._sign_in, is_older=spoken.is_older
+            self.name, self.config, self._redactor, self._sign_in, is_older=spoken.is_older
         )
-        if self._config.url is not None:
-            self._begin(seconds)  # a process has its time from when the SDK is there
+        if self.config.url is not None:
+            self._bound(seconds)  # a process has its time from when the SDK is there
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with self._starting():
                     streams = await stack.enter_async_context(link.connect(ready))
-                self._begin(seconds)
+                self._bound(seconds)
                 # The link has imported the SDK by now.
                 from mcp_ghost.servers.protocol.wire import closed_or_listening, speaking
 
-                on_request = self._elicit and asking(self.name, self._elicit, self._paused)
-                target, has_read = self._config.in_process, lambda: link.has_read
+                on_request = self.elicit and asking(self.name, self.elicit, self._paused)
+                target, has_read = self.config.in_process, lambda: link.has_read
                 client, self._wire = speaking(target, streams, has_read, spoken, on_request)
                 async with self._starting():
                     await stack.enter_async_context(client)
@@ -322,22 +310,19 @@ class ServerSession:
                 return error
         return None
 
-    def _begin(self, seconds: float) -> None:
-        """From now on, the time of a start runs, if it did not yet."""
-        if self._until is None:
-            self._until = asyncio.get_running_loop().time() + seconds
+    def _bound(self, seconds: float) -> None:
+        """Give a start ``seconds`` from now on, unless it has fewer left."""
+        self._until = min(self._until, time.monotonic() + seconds)
 
-    def _starting(self) -> contextlib.AbstractAsyncContextManager[object]:
+    def _starting(self) -> Patience:
         """A step of the start, in the time that is left for it."""
-        if self._until is None:
-            return contextlib.nullcontext()
-        return Patience(self._until - asyncio.get_running_loop().time(), self._waits)
+        return Patience(self._until - time.monotonic(), self._waits)
 
     async def _list_tools(self, client: Client) -> None:
         from mcp import MCPError as ProtocolError
 
         try:
-            listed = await list_tools(client, self.name, self._config.offers)
+            listed = await list_tools(client, self.name, self.config.offers)
             self.tools, self.annotations = self._redactor.each(listed.tools), listed.annotations
             self._fresh_until = time.monotonic() + listed.seconds
         except ProtocolError as error:
@@ -350,24 +335,21 @@ class ServerSession:
             spoken = Revision(client.protocol_version, found)
         elif not spoken.is_older:
             spoken = revision.HANDSHAKE
-        revision.remember(self._config, spoken)
+        revision.remember(self.config, spoken)
         self.protocol_version = client.protocol_version
         if client.server_info is not None:
             self.server_info = client.server_info.model_dump(exclude_none=True, by_alias=True)
         said = harmless(seen(client.instructions or "")).strip()
-        self.instructions = cap(self._redactor(said), self._result_limit)
+        self.instructions = cap(self._redactor(said), self.result_limit)
         self._client = client
 
     async def _sign_in(self, url: str, parties: str) -> str:
-        clock = asyncio.get_running_loop().time
-        since = clock()
+        since = time.monotonic()
         try:
             with self._paused():
-                authorize = self._authorize
-                return await (authorize(url) if authorize else in_browser(url, parties))
+                return await (self.authorize(url) if self.authorize else in_browser(url, parties))
         finally:
-            if self._until is not None:
-                self._until += clock() - since
+            self._until += time.monotonic() - since
 
     @contextlib.contextmanager
     def _paused(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import ArgsKwargs, to_jsonable_python
 
-from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, bounded
+from mcp_ghost.results import DEFAULT_LIMIT, ToolCallResult, bounded, failure
 from mcp_ghost.servers.session import DEFAULT_CALL_TIMEOUT
 from mcp_ghost.toolset import Call, Kind, Outcome
 from mcp_ghost.toolsets.server import Leaf
@@ -78,4 +78,4 @@ class Functions(Leaf):
                 reason = f"The function '{call.name}' did not return within {seconds:g} s."
                 return Outcome.without_result(Kind.TIMEOUT, reason, was_sent=True)
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return Outcome.of(ToolCallResult(None, is_error=True, error_message=reason))
+        return Outcome.of(failure(reason))
