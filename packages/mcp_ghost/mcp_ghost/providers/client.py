@@ -34,7 +34,7 @@ from mcp_ghost.messages import (
     was_paused,
     without_state,
 )
-from mcp_ghost.providers.accepted import Accepted, is_no_address, named_wire
+from mcp_ghost.providers import refusal
 from mcp_ghost.providers.common import (
     LLMRequest,
     Provider,
@@ -47,7 +47,6 @@ from mcp_ghost.providers.common import (
 )
 from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, OnExchange, with_all
 from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
-from mcp_ghost.providers.refusal import HARMLESS, found_by_halving, may_be_of_a_tool, named_tools
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming import DeltaTracker, OnDelta
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport, is_transient
@@ -151,7 +150,7 @@ class ProviderClient:
         self._kept: Transport | None = None
         self._home: asyncio.AbstractEventLoop | None = None
         """The event loop to which those connections belong."""
-        self._accepted_by: defaultdict[str, Accepted] = defaultdict(Accepted)
+        self._accepted_by: defaultdict[str, refusal.Accepted] = defaultdict(refusal.Accepted)
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
         self._version = ""
         """Leads the paths, where the base URL turned out to lack it."""
@@ -294,25 +293,25 @@ class ProviderClient:
                     return await self._retried(transport, wire, call)
                 except LLMConnectionError as error:
                     may_turn = self._wire == "auto" and not self._was_answered
-                    if not may_turn or not accepted.turn_from_silence(wire.path, error):
+                    learned = accepted.turn(wire.path, error, may_turn=True) if may_turn else {}
+                    if not learned:
                         raise
-                    self._log_refused({"wire": "on the chat wire"}, error, model)
+                    self._log_refused(learned, error, model)
                 except LLMStatusError as error:
                     if self._finds_version(wire.path, error):
                         continue
                     asked = call.request
                     offered = asked.tools or asked.known_tools or ()
                     names = [asked.names.encode(it["function"]["name"]) for it in offered]
-                    named = [offered[place] for place in named_tools(error, names)]
+                    named = [offered[place] for place in refusal.named_tools(error, names)]
                     if self._leave_out(named, error, model):
                         continue
                     learned = accepted.turn(wire.path, error, may_turn=self._wire == "auto")
                     if "wire" in learned:
                         left = error
                     learned = learned or accepted.learn(wire.payload, error)
-                    shown = has_images(asked.messages)
-                    learned = learned or accepted.leave_out(error, has_images=shown)
-                    if not learned and may_be_of_a_tool(error):
+                    learned = learned or accepted.leave_out(asked.messages, error)
+                    if not learned and refusal.may_be_of_a_tool(error):
                         bad = await self._tried_tools(transport, call, headers, error)
                         if self._leave_out(bad, error, model):
                             continue
@@ -320,7 +319,7 @@ class ProviderClient:
                     if corrections > _MOST_CORRECTIONS:
                         raise
                     if not learned:  # where the other wire is missing, the first error says more
-                        is_missing = named_wire(wire.path, error) == "chat"
+                        is_missing = refusal.named_wire(wire.path, error) == "chat"
                         raise (left if left and is_missing else error) from None
                     self._log_refused(learned, error, model)
 
@@ -347,8 +346,8 @@ class ProviderClient:
                 usage = (await self._tried(transport, wire, trial)).spent
             except LLMReplyError as useless:  # but the tools were taken
                 usage = useless.usage
-            except LLMStatusError as refusal:
-                if is_transient(refusal):
+            except LLMStatusError as refused:
+                if is_transient(refused):
                     raise
                 return False
             finally:
@@ -356,15 +355,15 @@ class ProviderClient:
                 call.tries += (FailedTry("tried with some of the tools", seconds, usage),)
             return True
 
-        if not offered or not await takes([HARMLESS]):
+        if not offered or not await takes([refusal.HARMLESS]):
             return []
-        return await found_by_halving(offered, takes)
+        return await refusal.found_by_halving(offered, takes)
 
     def _finds_version(self, path: str, error: LLMStatusError) -> bool:
         """Whether to ask below /v1 from now on: nothing is at an address that names only a host."""
         is_bare = not urlsplit(self._endpoint.base_url).path.strip("/")
         is_named = self._version or path.startswith("/v1")
-        if is_named or not is_bare or not is_no_address(error):
+        if is_named or not is_bare or not refusal.is_no_address(error):
             return False
         hosted = hosted_at(self._endpoint.base_url)
         self._version = (hosted and urlsplit(hosted.base_url).path) or "/v1"

@@ -11,9 +11,9 @@ import pytest
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import Usage, assistant_message, tool_message
 from mcp_ghost.providers import registry
-from mcp_ghost.providers.accepted import Accepted
 from mcp_ghost.providers.client import get_llm_client
 from mcp_ghost.providers.openai import OpenAI
+from mcp_ghost.providers.refusal import Accepted
 from mcp_ghost.providers.registry import UnknownProviderError, get_provider, register_provider
 from mcp_ghost.testing import (
     ModelRequest,

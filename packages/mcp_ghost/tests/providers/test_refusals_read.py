@@ -12,9 +12,9 @@ import pytest
 
 from mcp_ghost.errors import LLMError, LLMStatusError
 from mcp_ghost.messages import assistant_message, tool_message
-from mcp_ghost.providers.accepted import Accepted
 from mcp_ghost.providers.client import ProviderClient, get_llm_client
 from mcp_ghost.providers.common import LLMRequest, error_names, error_text, wire_id
+from mcp_ghost.providers.refusal import Accepted
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import Endpoint, joined_url, network_transport
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, tool_reply
