@@ -9,7 +9,7 @@ from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
-from mcp_ghost.providers.hosted import ANTHROPIC, HostedProvider
+from mcp_ghost.providers.hosted import ANTHROPIC
 from mcp_ghost.providers.parameters import FOR_ANTHROPIC, parameters
 from mcp_ghost.providers.streaming import Assembler, Delta
 from mcp_ghost.results import JSONObject, parsed
@@ -34,13 +34,12 @@ _FINISH_REASON = {
 }
 
 
-class Anthropic(HostedProvider):
+class Anthropic(common.HostedProvider):
     """Anthropic, and at another address whatever speaks its format."""
 
     name, key_variables, base_url, base_url_variable, default_model = ANTHROPIC[:5]
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         messages, names, tools = request.messages, request.names, request.tools
         options = request.given
         head, rest = common.head_and_rest(messages)
@@ -73,11 +72,9 @@ class Anthropic(HostedProvider):
         return common.WireRequest(path, payload, headers)
 
     def assembler(self) -> Assembler:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         return _Assembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         if failure := common.reported(body):
             raise failure
         content = body.get("content")
@@ -208,11 +205,10 @@ _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta":
 """The field of a block that a delta adds to, which has the same name in both."""
 
 
-class _Assembler:
-    """See :class:`mcp_ghost.providers.streaming.Assembler`."""
+class _Assembler(Assembler):
+    is_complete = False
 
     def __init__(self) -> None:
-        self.is_complete = False
         self._message: JSONObject = {}
         self._blocks: list[JSONObject] = []
         self._at: dict[str, int] = {}

@@ -6,12 +6,13 @@ import json
 import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from mcp_ghost.errors import LLMMalformedCallError, LLMReplyError, LLMStatusError
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall, ToolSchema, text_in
 from mcp_ghost.names import ToolNames
+from mcp_ghost.providers.hosted import Hosted
 from mcp_ghost.providers.parameters import odd_names
 from mcp_ghost.providers.schema import is_recursive
 from mcp_ghost.providers.streaming import Assembler
@@ -137,9 +138,30 @@ class StreamingProvider(Provider, Protocol):
 
     def streamed(self, wire: WireRequest) -> WireRequest:
         """The same request for a reply that comes piece by piece."""
+        return replace(wire, payload={**wire.payload, "stream": True})
 
     def assembler(self) -> Assembler:
         """What makes the body of one reply out of its pieces."""
+
+
+class HostedProvider(StreamingProvider):
+    """What each wire format says of the provider that speaks it.
+
+    Subclasses give these as class attributes, for a provider that the table does not have.
+    """
+
+    name: str
+    key_variables: tuple[str, ...]
+    base_url: str
+    base_url_variable: str
+    default_model: str
+    most_tools: int | None = None
+    """In one request; None where no limit is documented."""
+
+    def __init__(self, hosted: Hosted | None = None) -> None:
+        if hosted is not None:
+            self.name, self.key_variables, self.base_url, *_ = hosted
+            self.base_url_variable, self.default_model = hosted[3:5]
 
 
 # --- readings

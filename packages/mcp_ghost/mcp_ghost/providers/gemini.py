@@ -11,7 +11,7 @@ from mcp_ghost.messages import LLMResponse, Message, ToolCall, ToolSchema
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.gemini_schema import gemini_parameters
-from mcp_ghost.providers.hosted import GEMINI, HostedProvider
+from mcp_ghost.providers.hosted import GEMINI
 from mcp_ghost.providers.parameters import FOR_GEMINI
 from mcp_ghost.providers.streaming import Assembler, Delta
 from mcp_ghost.results import JSONObject
@@ -58,14 +58,13 @@ _MALFORMED = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_
 """The model can be told of these, and do better."""
 
 
-class Gemini(HostedProvider):
+class Gemini(common.HostedProvider):
     """Google's Gemini API, and at another address whatever speaks its format."""
 
     name, key_variables, base_url, base_url_variable, default_model = GEMINI[:5]
     most_tools = 512  # https://github.com/google-gemini/gemini-cli/issues/19083
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         messages, model, names = request.messages, request.model, request.names
         tools, tool_choice, given = request.tools, request.tool_choice, request.given
         head, rest = common.head_and_rest(messages)
@@ -97,16 +96,13 @@ class Gemini(HostedProvider):
         return common.WireRequest(f"{version}/{quote(name)}:generateContent", payload, headers)
 
     def streamed(self, wire: common.WireRequest) -> common.WireRequest:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         path = wire.path.removesuffix(":generateContent") + ":streamGenerateContent?alt=sse"
         return replace(wire, path=path)
 
     def assembler(self) -> Assembler:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         return _Assembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         body = _as_documented(body)
         if error := common.reported(body):
             raise error
@@ -301,9 +297,7 @@ def _usage(usage: object) -> dict[str, int] | None:
 # --- streaming
 
 
-class _Assembler:
-    """See :class:`mcp_ghost.providers.streaming.Assembler`."""
-
+class _Assembler(Assembler):
     def __init__(self) -> None:
         self._body: JSONObject = {}
         self._candidate: JSONObject = {}

@@ -1,20 +1,14 @@
 """The providers with an address of their own: a new one is one entry here, for all programs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_ghost.errors import LLMError
 from mcp_ghost.text import address
 from mcp_ghost.trust import may_use
-
-if TYPE_CHECKING:
-    from mcp_ghost.providers.common import WireRequest
 
 WireFormat: TypeAlias = Literal["openai", "anthropic", "gemini"]
 
@@ -112,27 +106,3 @@ def check_key(
             "give the address by a flag or in the environment, keep its key in the same file, or "
             "give --trust."
         )
-
-
-class HostedProvider:
-    """What each wire format says of the provider that speaks it.
-
-    Subclasses give these as class attributes, for a provider that the table does not have.
-    """
-
-    name: str
-    key_variables: tuple[str, ...]
-    base_url: str
-    base_url_variable: str
-    default_model: str
-    most_tools: int | None = None
-    """In one request; None where no limit is documented."""
-
-    def __init__(self, hosted: Hosted | None = None) -> None:
-        if hosted is not None:
-            self.name, self.key_variables, self.base_url, *_ = hosted
-            self.base_url_variable, self.default_model = hosted[3:5]
-
-    def streamed(self, wire: WireRequest) -> WireRequest:
-        """See :class:`mcp_ghost.providers.common.StreamingProvider`."""
-        return replace(wire, payload={**wire.payload, "stream": True})

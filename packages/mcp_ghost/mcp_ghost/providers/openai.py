@@ -16,7 +16,7 @@ from mcp_ghost.messages import LLMResponse, Message, ToolSchema, text_in
 from mcp_ghost.names import ToolNames
 from mcp_ghost.providers import common
 from mcp_ghost.providers.common import at
-from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, HostedProvider, hosted_at
+from mcp_ghost.providers.hosted import OPENAI, OPENROUTER, hosted_at
 from mcp_ghost.providers.parameters import FOR_GRAMMARS, FOR_OPENAI, parameters
 from mcp_ghost.providers.streaming import Assembler, Delta
 from mcp_ghost.results import JSONObject
@@ -60,7 +60,7 @@ def dialect_of(base_url: str) -> Dialect:
     return "openrouter" if hosted is OPENROUTER else "openai" if hosted is OPENAI else "generic"
 
 
-class OpenAI(HostedProvider):
+class OpenAI(common.HostedProvider):
     """OpenAI, and at another address whatever speaks its format."""
 
     name, key_variables, base_url, base_url_variable, default_model = OPENAI[:5]
@@ -68,7 +68,6 @@ class OpenAI(HostedProvider):
     most_tools = 128
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         messages, model, names = request.messages, request.model, request.names
         dialect, options = dialect_of(request.base_url), request.given
         response_format = options.pop("response_format", None)
@@ -90,17 +89,14 @@ class OpenAI(HostedProvider):
         return common.WireRequest("/chat/completions", payload, authorization(request))
 
     def streamed(self, wire: common.WireRequest) -> common.WireRequest:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         wire = super().streamed(wire)
         more = {} if wire.path == RESPONSES_PATH else {"stream_options": {"include_usage": True}}
         return replace(wire, payload={**wire.payload, **more})
 
     def assembler(self) -> Assembler:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         return OpenAIAssembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         choice = _choice(body)
         if error := common.reported(body) or common.reported(choice):
             raise error
@@ -361,8 +357,8 @@ _NOTHING = {"role": "assistant", "content": None}
 _TEXTS = ("refusal", "reasoning", "reasoning_content")
 
 
-class OpenAIAssembler:
-    """See :class:`mcp_ghost.providers.streaming.Assembler`."""
+class OpenAIAssembler(Assembler):
+    """Takes the pieces of one chat completion."""
 
     def __init__(self) -> None:
         self._body: JSONObject = {}
@@ -377,11 +373,9 @@ class OpenAIAssembler:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the reply has come to its end, or to an error."""
         return self._finish_reason is not None or bool(self._body.get("error"))
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
-        """What a piece adds."""
         said = {key: it for key, it in piece.items() if key != "choices" and it is not None}
         self._body |= said
         if "error" in (piece.get("object"), piece.get("type")):  # vLLM's, and of events so named
@@ -402,7 +396,6 @@ class OpenAIAssembler:
             yield from self._grow(delta)
 
     def body(self) -> JSONObject:
-        """The reply as it would have come at once."""
         if self._body.get("error"):
             return self._body
         message = {**self._message, **({"tool_calls": self._calls} if self._calls else {})}

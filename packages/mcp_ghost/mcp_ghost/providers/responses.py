@@ -34,7 +34,6 @@ class EitherOpenAI(openai.OpenAI):
     """OpenAI, asked on the wire that a request names; a reply shows by its form which it is on."""
 
     def encode(self, request: common.LLMRequest) -> common.WireRequest:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         if request.wire != "responses":
             return super().encode(request)
         names, model, dialect = request.names, request.model, openai.dialect_of(request.base_url)
@@ -59,11 +58,9 @@ class EitherOpenAI(openai.OpenAI):
         return common.WireRequest(openai.RESPONSES_PATH, payload, openai.authorization(request))
 
     def assembler(self) -> Assembler:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         return _EitherAssembler()
 
     def decode(self, body: Mapping[str, Any], names: ToolNames, *, model: str) -> LLMResponse:
-        """See :class:`mcp_ghost.providers.common.Provider`."""
         if not is_response(body):
             return super().decode(body, names, model=model)
         usage = openai.usage_in(body.get("usage"), "input_tokens", "output_tokens")
@@ -250,11 +247,10 @@ _TEXTS = {
 """Of each text that grows: the list of an item where it is a part, its type, its field."""
 
 
-class _ResponsesAssembler:
-    """See :class:`mcp_ghost.providers.streaming.Assembler`."""
+class _ResponsesAssembler(Assembler):
+    is_complete = False
 
     def __init__(self) -> None:
-        self.is_complete = False
         self._response: JSONObject = {}
         self._items: dict[int, JSONObject] = {}
 
@@ -313,7 +309,7 @@ class _ResponsesAssembler:
         return same[0] if same else len(self._items)
 
 
-class _EitherAssembler:
+class _EitherAssembler(Assembler):
     """Takes a reply on either of OpenAI's wires: the first piece shows which."""
 
     def __init__(self) -> None:
