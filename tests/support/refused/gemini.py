@@ -37,6 +37,11 @@ JSON = {"responseMimeType": "application/json"}
 RECURSIVE = {"$ref": "#/$defs/A", "$defs": {"A": {"items": {"$ref": "#/$defs/A"}}}}
 
 
+def allowed(name: str, mode: str) -> dict[str, Any]:
+    config = {"mode": mode, "allowedFunctionNames": [name]}
+    return body(**declared(), toolConfig={"functionCallingConfig": config})
+
+
 def schema(**property_: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
     return body(**declared({"type": "OBJECT", "properties": {"p": property_}}))
 
@@ -101,6 +106,8 @@ REFUSED: list[tuple[Any, str]] = [
         body(**declared(), toolConfig={"functionCallingConfig": {"allowedFunctionNames": "a"}}),
         "mode is ANY",
     ),
+    (allowed("a_b", "AUTO"), "mode is ANY"),
+    (allowed("c", "ANY"), "should be declared"),
     (schema(), "type: must be specified"),
     (schema(type="string"), "type: must be specified"),
     (schema(**{"$ref": "#/x"}), 'Unknown name "$ref"'),
@@ -141,6 +148,7 @@ REFUSED: list[tuple[Any, str]] = [
 """With words of the refusal; a request to NEW unless it names a model."""
 ACCEPTED: list[tuple[dict[str, Any], str]] = [
     (body(), NEW),
+    (allowed("a_b", "ANY"), NEW),
     (body({"parts": [TEXT]}, systemInstruction={"parts": [TEXT]}), NEW),
     (body(USER, ASKED, {"role": "user", "parts": [RESPONSE, TEXT]}, **declared()), NEW),
     (body(USER, model({"functionCall": CALL}), ANSWER), OLD),

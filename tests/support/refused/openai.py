@@ -8,6 +8,7 @@ from mcp_ghost.testing.refusals import ServerDialect
 
 USER = {"role": "user", "content": "Go on."}
 CALL = {"id": "c1", "type": "function", "function": {"name": "a_b", "arguments": "{}"}}
+NAMELESS = {key: CALL[key] for key in ("type", "function")}
 ASKED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 ANSWER = {"role": "tool", "tool_call_id": "c1", "content": "done"}
 SHORT = (
@@ -83,6 +84,8 @@ REFUSED: list[tuple[Any, str]] = [
     (body(USER, ASKED, USER), "must be followed"),
     (body(USER, ASKED, USER, ANSWER), "must be followed"),
     (body(USER, ANSWER), "no preceding"),
+    (body(USER, {"role": "tool", "content": "done"}), "messages[1].tool_call_id"),
+    (body(USER, {**ASKED, "tool_calls": [NAMELESS]}, ANSWER), "tool_calls[0].id"),
     (body(USER, ASKED, ANSWER, ANSWER), "no preceding"),
     (body(USER, ASKED, {**ANSWER, "tool_call_id": "c2"}), "no preceding"),
     (body(tools=[]), "empty array"),

@@ -1,25 +1,13 @@
 """Anthropic's messages API as the model server speaks it, with the rules that no schema can say."""
 
-import itertools
-import json
 import re
 from collections.abc import Mapping
 
 from mcp_ghost.results import JSONObject
-from mcp_ghost.testing.rules import (
-    CallIds,
-    first_objection,
-    image_fault,
-    invalid,
-    is_untouched,
-    recursive,
-    rules_of,
-    signature,
-    unanswered,
-    unasked,
-)
+from mcp_ghost.testing.replies import call_of
+from mcp_ghost.testing.rules import first_objection, image_fault, is_untouched, rules_of, signature
 from mcp_ghost.testing.streams import anthropic_events
-from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, call_of, text_of
+from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, text_of
 
 _STOP_REASON = {
     "stop": "end_turn",
@@ -47,8 +35,7 @@ def _read(body: JSONObject, _headers: Headers) -> JSONObject:
             messages.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": said})
         text = text_of(turn["content"])
         calls = [
-            call_of(use["id"], use["name"], json.dumps(use["input"]))
-            for use in _of_kind(turn, "tool_use")
+            call_of(use["id"], use["name"], use["input"]) for use in _of_kind(turn, "tool_use")
         ]
         if calls:
             messages.append({"role": "assistant", "content": text or None, "tool_calls": calls})
@@ -130,23 +117,6 @@ def _of_kind(message: JSONObject, kind: str) -> list[JSONObject]:
     return [it for it in message["content"] if isinstance(it, dict) and it["type"] == kind]
 
 
-def _exchanges(messages: list[JSONObject]) -> list[CallIds]:
-    nothing: JSONObject = {"content": []}
-    return [
-        (
-            [it["id"] for it in _of_kind(message, "tool_use")],
-            [it["tool_use_id"] for it in _of_kind(following, "tool_result")],
-        )
-        for message, following in itertools.pairwise([nothing, *messages, nothing])
-    ]
-
-
-def _trailing_space(messages: list[JSONObject]) -> bool:
-    last = messages[-1]["content"]
-    text = last if isinstance(last, str) else str(last[-1].get("text", ""))
-    return bool(messages[-1]["role"] == "assistant" and text != text.rstrip())
-
-
 def _result_behind(content: object) -> bool:
     kinds = [block["type"] for block in content] if isinstance(content, list) else []
     return "tool_result" in kinds[kinds.count("tool_result") :]
@@ -161,12 +131,6 @@ def _unthought(body: JSONObject) -> str | None:
     return None if "thinking" in kind else kind
 
 
-def _unknown_choice(body: JSONObject) -> bool:
-    choice = body.get("tool_choice") or {}
-    is_known = choice.get("name") in [tool["name"] for tool in body.get("tools") or ()]
-    return bool(choice.get("type") == "tool" and not is_known)
-
-
 RULES = rules_of(
     "anthropic",
     {
@@ -175,14 +139,8 @@ RULES = rules_of(
         "signature": lambda block: (
             not is_untouched(str(block.get("signature") or ""), str(block.get("thinking")))
         ),
-        "trailing_space": _trailing_space,
-        "unanswered": lambda messages: unanswered(_exchanges(messages)),
-        "unasked": lambda messages: unasked(_exchanges(messages)),
         "result_behind": _result_behind,
         "unthought": _unthought,
-        "unknown_choice": _unknown_choice,
-        "recursive": recursive,
-        "invalid": invalid,
     },
 )
 

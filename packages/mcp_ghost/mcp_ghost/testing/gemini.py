@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from mcp_ghost.results import JSONObject
+from mcp_ghost.testing.replies import call_of
 from mcp_ghost.testing.rules import (
     first_objection,
     image_fault,
     is_untouched,
-    recursive,
     repeated,
     rules_of,
     signature,
 )
 from mcp_ghost.testing.streams import gemini_events
-from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, call_of, text_of
+from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, text_of
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/(?:models/)?(?P<model>.+):(?:g|streamG)enerateContent")
 _FINISH_REASON = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
@@ -48,7 +48,7 @@ def _read(body: JSONObject, headers: Headers) -> JSONObject:
             text = said if isinstance(said, str) else json.dumps(said)
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
         called = [
-            call_of(it.get("id") or f"call_{index}", it["name"], json.dumps(it.get("args") or {}))
+            call_of(it.get("id") or f"call_{index}", it["name"], it.get("args") or {})
             for index, part in enumerate(parts)
             if (it := part.get("functionCall"))
         ]
@@ -168,14 +168,6 @@ def _corrupted(part: JSONObject) -> bool:
     return given not in _WITHOUT_CHECK and not is_untouched(given, call_text(part["functionCall"]))
 
 
-def _undeclared(body: JSONObject) -> str:
-    config = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
-    allowed = set(config.get("allowedFunctionNames") or ())
-    tools = body.get("tools") or () if config.get("mode") == "ANY" else ()
-    known = {it["name"] for tool in tools for it in tool.get("functionDeclarations") or ()}
-    return ", ".join(sorted(allowed - known))
-
-
 RULES = rules_of(
     "gemini",
     {
@@ -187,8 +179,6 @@ RULES = rules_of(
         "undefined": lambda schema: ", ".join(
             sorted({*(schema.get("required") or ())} - {*(schema.get("properties") or {})})
         ),
-        "undeclared": _undeclared,
-        "recursive": recursive,
     },
 )
 

@@ -4,22 +4,12 @@ Collected from OpenAI, OpenRouter and the providers behind it; each rule has sto
 agent in the field. Most are rows of ``refusals_openai.json``; here is what no schema can say.
 """
 
-import itertools
 import json
 import re
-from functools import partial
 from typing import Literal, TypeAlias
 
 from mcp_ghost.results import JSONObject, parsed
-from mcp_ghost.testing.rules import (
-    CallIds,
-    first_objection,
-    image_fault,
-    invalid,
-    rules_of,
-    unanswered,
-    unasked,
-)
+from mcp_ghost.testing.rules import first_objection, image_fault, rules_of
 
 ServerDialect: TypeAlias = Literal[
     "generic", "openai", "openrouter", "llamacpp", "mistral", "litellm"
@@ -28,20 +18,6 @@ ServerDialect: TypeAlias = Literal[
 in parts, and wants tool definitions beside a history with tool calls; llamacpp: makes a grammar of
 the tools' schemas; mistral: has ids of its own form, and refuses some of OpenAI's fields; litellm:
 stands before Claude, and wants tool definitions beside such a history, too."""
-
-
-def _exchanges(messages: list[JSONObject]) -> list[CallIds]:
-    found: list[CallIds] = [([], [])]
-    for message in messages:
-        if message["role"] == "tool":
-            found[-1][1].append(str(message.get("tool_call_id")))
-        else:
-            found.append(([call["id"] for call in message.get("tool_calls") or ()], []))
-    return found
-
-
-def _user_after(role: str, messages: list[JSONObject]) -> bool:
-    return (role, "user") in itertools.pairwise(message["role"] for message in messages)
 
 
 def image(part: JSONObject) -> str | None:
@@ -68,13 +44,6 @@ def _nowhere(schema: JSONObject) -> str | None:
 RULES = rules_of(
     "openai",
     {
-        "unanswered": lambda messages: unanswered(_exchanges(messages)),
-        # Behind a call without any answer, that is what is wrong.
-        "unasked": lambda messages: unasked(
-            itertools.takewhile(lambda it: it[1] or not it[0], _exchanges(messages))
-        ),
-        "no_two_users": partial(_user_after, "user"),
-        "no_user_after_tool": partial(_user_after, "tool"),
         "json_text": lambda text: not isinstance(text, str) or not isinstance(parsed(text), dict),
         "image": image,
         "no_tool": _no_tool,
@@ -82,7 +51,6 @@ RULES = rules_of(
         "incomplete": lambda schema: ", ".join(
             sorted({*schema.get("properties", ())} ^ {*schema.get("required", ())})
         ),
-        "invalid": invalid,
     },
 )
 

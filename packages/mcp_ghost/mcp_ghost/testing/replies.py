@@ -96,7 +96,10 @@ def tool_reply(
     **message: object,
 ) -> Reply:
     """Make a reply of tool calls, (name, arguments); "server.tool" is spelled as on the wire."""
-    encoded = [_call(name, arguments) for name, arguments in calls]
+    encoded = [
+        call_of(f"call_{uuid.uuid4().hex[:12]}", re.sub(r"[^A-Za-z0-9_-]", "_", name), arguments)
+        for name, arguments in calls
+    ]
     said = {"content": text, "tool_calls": encoded, **message}
     return _completion(said, finish_reason, usage)
 
@@ -109,11 +112,10 @@ def error_reply(
     return Reply({"error": error}, status, headers or {})
 
 
-def _call(name: str, arguments: object) -> JSONObject:
-    wire = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+def call_of(call_id: str, name: str, arguments: object) -> JSONObject:
+    """A call in OpenAI's shape."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    function = {"name": wire, "arguments": text}
-    return {"id": f"call_{uuid.uuid4().hex[:12]}", "type": "function", "function": function}
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
 
 def _completion(message: JSONObject, finish_reason: str, usage: JSONObject | None) -> Reply:

@@ -2,22 +2,14 @@
 
 import itertools
 import re
-from collections.abc import Iterable
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing import refusals
 from mcp_ghost.testing.refusals import ServerDialect
-from mcp_ghost.testing.rules import (
-    CallIds,
-    first_objection,
-    is_untouched,
-    rules_of,
-    signature,
-    unanswered,
-    unasked,
-)
+from mcp_ghost.testing.replies import call_of
+from mcp_ghost.testing.rules import first_objection, is_untouched, rules_of, signature
 from mcp_ghost.testing.streams import responses_events
-from mcp_ghost.testing.wires import Headers, Wire, call_of, text_of
+from mcp_ghost.testing.wires import Headers, Wire, text_of
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -128,14 +120,6 @@ def _items(body: JSONObject) -> list[JSONObject]:
     return body["input"] if isinstance(body["input"], list) else []
 
 
-def _exchanges(body: JSONObject) -> Iterable[CallIds]:
-    """One: here, answers may come anywhere behind their calls."""
-    of = {"function_call": list[str](), "function_call_output": list[str]()}
-    for item in _items(body):
-        of.get(str(item.get("type")), []).append(str(item.get("call_id")))
-    return [(of["function_call"], of["function_call_output"])]
-
-
 def _deserted(body: JSONObject) -> str | None:
     """Reasoning that is not followed by what the model did then."""
     for item, after in itertools.pairwise([*_items(body), {"type": "nothing"}]):
@@ -153,8 +137,6 @@ def _broken_seal(item: JSONObject) -> str | None:
 RULES = rules_of(
     "responses",
     {
-        "unanswered": lambda body: unanswered(_exchanges(body)),
-        "unasked": lambda body: unasked(_exchanges(body)),
         "deserted": _deserted,
         "seal": _broken_seal,
         "image": lambda part: refusals.image({"image_url": {"url": part.get("image_url")}}),

@@ -4,11 +4,14 @@ A table is a JSON file of rows, each with these keys:
 
 - ``where``: the place, or several, such as ``messages.*[role=user].content``. ``*`` stands for each
   element, ``[key=value]`` for objects with that value, ``**`` for a schema and all schemas in it,
-  and a name with ``!`` for what must be there.
+  a name with ``!`` for what must be there, and ``-1`` for the last element.
 - ``accepts``: a JSON schema of what is accepted there. Instead: ``fields``, the only ones that an
   object has; ``without``, fields that it lacks; ``unique`` or ``alternates``, with places below,
   the values at which differ, altogether or from one to the next; ``most``, with places below of
-  which there are at most four; or ``check``, with the name of a function.
+  which there are at most four; ``apart``, with two roles, the second of which never follows the
+  first; ``among``, with a place below, the values at which also stand at a second one;
+  ``unanswered`` or ``unasked``, with the places of the ids of calls and of answers, in each message
+  or in the whole; or ``check``, with the name of a function.
 - ``says``: the refusal. ``{at}`` is the place, ``{value}`` what is wrong there.
 - ``source``: a page of documentation, or the type of the provider's SDK that says so.
 - ``dialects``: where the rule holds, if not everywhere.
@@ -27,7 +30,7 @@ from mcp_ghost.results import JSONObject
 Place: TypeAlias = tuple[str | int, ...]
 Check: TypeAlias = Callable[[Any], object]
 """What is wrong with a value, or whether anything is."""
-CallIds: TypeAlias = tuple[list[str], list[str]]
+Exchange: TypeAlias = tuple[list[str], list[str]]
 """The ids of the calls of one message, and of the answers right behind it."""
 
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -101,7 +104,7 @@ def first_objection(rules: tuple[Rule, ...], body: object, dialect: str = "") ->
     fresh, found = dict(body) if isinstance(body, dict) else None, list[str]()
     for name in _LISTS.intersection(fresh or ()):
         if fresh and isinstance(given := fresh[name], list):
-            texts = [json.dumps(it) for it in given]
+            texts = [f"{name}: {json.dumps(it)}" for it in given]
             found += texts
             fresh[name] = [
                 _GOOD if text in good else it for text, it in zip(texts, given, strict=True)
@@ -128,7 +131,16 @@ def _check_of(row: JSONObject, checks: Mapping[str, Check]) -> Check:
         return lambda value: repeated(_values(value, row["alternates"]))
     if "most" in row:
         return lambda value: _too_many(_values(value, row["most"]))
-    return checks[row["check"]]
+    if "apart" in row:
+        return lambda value: tuple(row["apart"]) in itertools.pairwise(_values(value, ["*.role"]))
+    if "among" in row:
+        given, known = row["among"]
+        return lambda value: not {*_values(value, [given])} <= {*_values(value, [known])}
+    if "unanswered" in row:
+        return lambda value: _unanswered(_exchanges(value, row["unanswered"]))
+    if "unasked" in row:
+        return lambda value: _unasked(_exchanges(value, row["unasked"]))
+    return {"invalid": _invalid, "recursive": _recursive, **checks}[row["check"]]
 
 
 def _schema_check(schema: JSONObject) -> Check:
@@ -175,6 +187,8 @@ def _found(value: object, steps: list[str], at: Place = ()) -> Iterator[tuple[Pl
 def _children(value: object, name: str) -> Iterator[tuple[Place, object]]:
     if isinstance(value, list) and name == "*":
         yield from (((index,), each) for index, each in enumerate(value) if each is not _GOOD)
+    elif isinstance(value, list) and name == "-1":
+        yield from (((len(value) - 1,), each) for each in value[-1:])
     elif name.endswith("!"):
         inner = value.get(name[:-1], _MISSING) if isinstance(value, dict) else _MISSING
         yield (name[:-1],), inner
@@ -195,22 +209,37 @@ def _schemas(schema: object, at: Place = ()) -> Iterator[tuple[Place, object]]:
             yield from _schemas(inner, (*at, keyword))
 
 
-def unanswered(exchanges: Iterable[CallIds]) -> str | None:
+def _exchanges(value: object, places: list[str]) -> list[Exchange]:
+    if not isinstance(value, list):  # one message, or a whole with answers anywhere in it
+        calls, answers = (_values(value, [place]) for place in places)
+        return [(calls, answers)]
+    found: list[Exchange] = [([], [])]
+    for message in value:
+        ((calls, answers),) = _exchanges(message, places)
+        found[-1][1].extend(answers)
+        if not answers:
+            found.append((calls, []))
+    return found
+
+
+def _unanswered(exchanges: Iterable[Exchange]) -> str | None:
     """The first calls without an answer."""
     left = ([it for it in asked if it not in answered] for asked, answered in exchanges)
     return next((", ".join(each) for each in left if each), None)
 
 
-def unasked(exchanges: Iterable[CallIds]) -> str | None:
+def _unasked(exchanges: Iterable[Exchange]) -> str | None:
     """An answer to nothing, or the second to one call."""
+    # Behind a call without any answer, that is what is wrong.
+    whole = itertools.takewhile(lambda it: it[1] or not it[0], exchanges)
     wrong = (
         [it for it in answered if it not in asked or answered.count(it) > 1]
-        for asked, answered in exchanges
+        for asked, answered in whole
     )
     return next((each[0] for each in wrong if each), None)
 
 
-def invalid(schema: JSONObject) -> str | None:
+def _invalid(schema: JSONObject) -> str | None:
     """What makes ``schema`` none of draft 2020-12."""
     from jsonschema import Draft202012Validator, SchemaError
 
@@ -221,7 +250,7 @@ def invalid(schema: JSONObject) -> str | None:
     return None
 
 
-def recursive(schema: JSONObject) -> bool:
+def _recursive(schema: JSONObject) -> bool:
     """Whether a definition leads back to itself."""
     known = schema.get("$defs") or {}
 

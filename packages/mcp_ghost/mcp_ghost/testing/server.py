@@ -7,7 +7,6 @@ import re
 import socket
 import threading
 import uuid
-from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -92,12 +91,9 @@ class ModelServer:
         plain = urlsplit(path).path
         return next((wire for wire in self._wires if wire.path.fullmatch(plain)), None)
 
-    def _wire_of(self, headers: Mapping[str, str]) -> Wire:
-        return self._wire_at(headers.get(":path", "")) or self._wire
-
     def answer(self, body: object, headers: dict[str, str]) -> Reply:
         """Record one request and return the reply; ``headers`` contain its ":path", too."""
-        wire = self._wire_of(headers)
+        wire = self._wire_at(headers.get(":path", "")) or self._wire
         try:
             objection = wire.refusal(body, headers)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -115,35 +111,30 @@ class ModelServer:
             except Exception as error:  # noqa: BLE001  the script is foreign code; raised at the end
                 self._faults.append(error)
                 return self.failure(400, f"The script failed: {error!r}")
-        return self._on_the_wire(content_reply(reply) if isinstance(reply, str) else reply, request)
+        reply = content_reply(reply) if isinstance(reply, str) else reply
+        if isinstance(reply.body, dict) and "choices" in reply.body:
+            body = wire.write(self._completed(reply.body, request))
+            if not wire.streams(known, headers):
+                return replace(reply, body=body)
+            return replace(reply, pieces=tuple(wire.events(body, known)))
+        failure = reply.body.get("error") if isinstance(reply.body, dict) else None
+        if isinstance(failure, dict) and wire in _FOREIGN.values():
+            return replace(reply, body=wire.error(reply.status, str(failure.get("message"))))
+        return reply
 
     def failure(self, status: int, message: str) -> Reply:
         """Return a failure in the provider's format."""
         return Reply(self._wire.error(status, message), status)
 
-    def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:
-        wire = self._wire_of(request.headers)
-        if isinstance(reply.body, dict) and "choices" in reply.body:
-            body = wire.write(_completed(reply.body, request, self._prefix))
-            if not wire.streams(request.body, request.headers):
-                return replace(reply, body=body)
-            return replace(reply, pieces=tuple(wire.events(body, request.body)))
-        failure = reply.body.get("error") if isinstance(reply.body, dict) else None
-        if isinstance(failure, dict) and wire in _FOREIGN.values():
-            message = str(failure.get("message"))
-            return replace(reply, body=wire.error(reply.status, message))
-        return reply
-
-
-def _completed(body: JSONObject, request: ModelRequest, prefix: str) -> JSONObject:
-    prompt = len(json.dumps(request.messages)) // 4
-    usage = {"prompt_tokens": prompt, "completion_tokens": 8, "total_tokens": prompt + 8}
-    head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": 0, "model": request.chat["model"]}
-    choices = deepcopy(body["choices"])
-    for choice in choices if prefix else ():
-        for call in choice["message"].get("tool_calls") or ():
-            call["function"]["name"] = prefix + call["function"]["name"]
-    return {**head, "usage": usage, **body, "choices": choices}
+    def _completed(self, body: JSONObject, request: ModelRequest) -> JSONObject:
+        prompt = len(json.dumps(request.messages)) // 4
+        usage = {"prompt_tokens": prompt, "completion_tokens": 8, "total_tokens": prompt + 8}
+        head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": 0, "model": request.chat["model"]}
+        choices = deepcopy(body["choices"])
+        for choice in choices if self._prefix else ():
+            for call in choice["message"].get("tool_calls") or ():
+                call["function"]["name"] = self._prefix + call["function"]["name"]
+        return {**head, "usage": usage, **body, "choices": choices}
 
 
 class _HTTPServer(ThreadingHTTPServer):

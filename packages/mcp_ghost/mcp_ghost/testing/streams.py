@@ -42,19 +42,19 @@ def anthropic_events(body: JSONObject, _request: JSONObject) -> Iterator[bytes]:
     """A message that begins, blocks that grow, and how it ends."""
     begun = {**body, "content": [], "stop_reason": None}
     begun["usage"] = {**body["usage"], "output_tokens": 1}
-    yield _named({"type": "message_start", "message": begun})
-    yield _named({"type": "ping"})
+    yield _event({"type": "message_start", "message": begun})
+    yield _event({"type": "ping"})
     empty = {"text": "", "thinking": "", "signature": "", "input": {}}
     for index, block in enumerate(body["content"]):
         bare = {key: empty.get(key, value) for key, value in block.items()}
-        yield _named({"type": "content_block_start", "index": index, "content_block": bare})
+        yield _event({"type": "content_block_start", "index": index, "content_block": bare})
         for delta in _block_deltas(block):
-            yield _named({"type": "content_block_delta", "index": index, "delta": delta})
-        yield _named({"type": "content_block_stop", "index": index})
+            yield _event({"type": "content_block_delta", "index": index, "delta": delta})
+        yield _event({"type": "content_block_stop", "index": index})
     end = {key: body[key] for key in ("stop_reason", "stop_sequence")}
     usage = {"output_tokens": body["usage"]["output_tokens"]}
-    yield _named({"type": "message_delta", "delta": end, "usage": usage})
-    yield _named({"type": "message_stop"})
+    yield _event({"type": "message_delta", "delta": end, "usage": usage})
+    yield _event({"type": "message_stop"})
 
 
 def _block_deltas(block: JSONObject) -> Iterator[JSONObject]:
@@ -100,7 +100,7 @@ def responses_events(body: JSONObject, _request: JSONObject) -> Iterator[bytes]:
         pieces.append({"type": "response.output_item.done", "output_index": index, "item": item})
     pieces.append({"type": f"response.{body['status']}", "response": body})
     for number, piece in enumerate(pieces):
-        yield _named({**piece, "sequence_number": number})
+        yield _event({**piece, "sequence_number": number})
 
 
 _PARTS: dict[str, tuple[str, str, str, JSONObject]] = {
@@ -129,8 +129,5 @@ def _item_pieces(item: JSONObject) -> Iterator[JSONObject]:
 
 
 def _event(piece: JSONObject) -> bytes:
-    return f"data: {json.dumps(piece)}\n\n".encode()
-
-
-def _named(piece: JSONObject) -> bytes:
-    return f"event: {piece['type']}\n".encode() + _event(piece)
+    name = f"event: {piece['type']}\n" if "type" in piece else ""
+    return f"{name}data: {json.dumps(piece)}\n\n".encode()

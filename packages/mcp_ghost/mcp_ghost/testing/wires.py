@@ -47,15 +47,6 @@ def openai_wire(dialect: ServerDialect) -> Wire:
     return Wire(lambda body, _: refusal(body, dialect))
 
 
-def call_of(call_id: str, name: str, arguments: str) -> JSONObject:
-    """A call in OpenAI's shape."""
-    return {
-        "id": call_id,
-        "type": "function",
-        "function": {"name": name, "arguments": arguments},
-    }
-
-
 def arguments_of(call: JSONObject) -> object:
     """The arguments of a call; a script that wants broken ones gets them."""
     arguments = call["function"]["arguments"]

@@ -23,7 +23,7 @@ from mcp_ghost.providers.common import MOST_DOLLARS, MOST_TOKENS
 from mcp_ghost.providers.openai import split_thinking
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.transport import MOST_REPLY_BYTES, RetryPolicy, retry_after
-from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply, error_reply
+from mcp_ghost.testing import ModelServer, Reply, content_reply, error_reply
 from mcp_ghost.testing.wires import WireName
 from session.game_configuration import GameConfiguration
 from tests.support import PATIENCE
@@ -228,10 +228,9 @@ def test_a_usage_that_cannot_be_true_is_corrected_and_said_once(
     wire: WireName, reported: object, counted: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Verbatim(ModelServer):
-        def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:
+        def answer(self, body: object, headers: dict[str, str]) -> Reply:
             usage = {"gemini": "usageMetadata"}.get(wire, "usage")
-            on_the_wire = super()._on_the_wire(reply, request)
-            body = on_the_wire.body
+            body = super().answer(body, headers).body
             assert isinstance(body, dict)
             return Reply({**body, usage: USAGES[wire](reported)})
 

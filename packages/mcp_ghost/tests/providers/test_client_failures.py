@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import ssl
 import sys
 import threading
@@ -68,14 +69,11 @@ def test_the_variable_that_holds_a_wrong_key_is_named(
 
 
 def test_the_wait_that_google_asks_for_in_the_body_is_kept() -> None:
-    class Verbatim(ModelServer):
-        def _on_the_wire(self, reply: Reply, request: ModelRequest) -> Reply:
-            return reply if reply.status == 429 else super()._on_the_wire(reply, request)
-
     details = [{"@type": "QuotaFailure"}, {"@type": "RetryInfo", "retryDelay": "0.25s"}]
-    failure = Reply({"error": {"code": 429, "message": "quota", "details": details}}, 429)
+    said = {"error": {"code": 429, "message": "quota", "details": details}}
+    failure = Reply(json.dumps(said).encode(), 429)
     with (
-        Verbatim([failure] * 3, wire="gemini") as server,
+        ModelServer([failure] * 3, wire="gemini") as server,
         pytest.raises(LLMStatusError, match="quota") as caught,
     ):
         ask(client_of(server, "gemini"))

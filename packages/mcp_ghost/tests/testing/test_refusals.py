@@ -97,6 +97,11 @@ def test_a_key_in_the_address_is_refused() -> None:
     assert "x-goog-api-key" in (said or "accepted")
 
 
+def test_a_tool_that_was_right_is_no_message() -> None:
+    assert refused("openai", openai.body(tools=[openai.TOOL]), "generic") == "accepted"
+    assert "role" in refused("openai", openai.body(openai.TOOL), "generic")
+
+
 def test_older_geminis_take_no_schema_beside_tools() -> None:
     constrained = gemini.body(**gemini.declared(), generationConfig=gemini.JSON)
     assert "mime type" in refused("gemini", constrained, gemini.OLD)
