@@ -38,7 +38,7 @@ class Asking:
         while conversation.memory.compactions:
             await run.events.emit("compaction", **conversation.memory.compactions.pop(0))
         self._check_budget()  # a summary was paid for, too
-        form, stop = conversation.wanted, settings["stop"]
+        form, stop = run.form, settings["stop"]
 
         async def tell(delta: Delta) -> None:
             kind, text = delta

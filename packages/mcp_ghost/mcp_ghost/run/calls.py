@@ -6,8 +6,9 @@ import logging
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, ClassVar
 
 from mcp_ghost.loop import Batch, LoopEnd, LoopObserver
@@ -16,7 +17,7 @@ from mcp_ghost.messages import LLMResponse, Message, tool_message, was_cut_off
 from mcp_ghost.redact import redact
 from mcp_ghost.results import ResultBudget, ToolCallResult, failure, strict_json
 from mcp_ghost.run.ledger import Ledger, PausedError, Told
-from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome, Toolset
+from mcp_ghost.toolset import MAY_HAVE_ACTED, Call, Kind, Outcome, Tool, Toolset
 
 _IN_DOUBT = (
     "not executed again: the program was ended after it made this call, and before it got the "
@@ -75,10 +76,6 @@ class CallPolicy:
             text = f"{text.rstrip('.')}. {MAY_HAVE_ACTED}"
         return Told(kind, failure(text), stopped, is_end=kind is Kind.DIED)
 
-    def skipped(self, why: str) -> str:
-        """What the model is told of a call that is left out."""
-        return f"Skipped: {why}"
-
     def content(self, result: ToolCallResult) -> str:
         """The whole of what the model is told of a result."""
         return json.dumps(result.to_dict(), ensure_ascii=False)
@@ -100,11 +97,7 @@ class Calls:
         Raises:
             PausedError: Somebody has to decide first; what was executed is in the ledger.
         """
-        tools = self.toolset.tools
-        calls = [
-            replace(it, arguments=tools[it.name].fitted(it.arguments)) if it.name in tools else it
-            for it in calls_of(response, iteration)
-        ]
+        calls = [*calls_of(response, iteration, self.toolset.tools)]
         await self.ledger.keep()
         await self.policy.before(calls)
         told: dict[int, Told] = {}
@@ -119,7 +112,7 @@ class Calls:
                 for lane in lanes.values():
                     group.create_task(self._answer_in_order(lane, told))
         if len(told) < len(calls):
-            raise PausedError([])  # the questions know for what
+            raise PausedError
         self.ledger.end()
         in_order = [told[call.position] for call in calls]
         answers = self._messages(calls, in_order)
@@ -128,7 +121,7 @@ class Calls:
     async def _answer_in_order(self, lane: Sequence[Call], told: dict[int, Told]) -> None:
         """Add to ``told`` what becomes of each call, by its position in the reply."""
         answered = 0
-        for step in steps(lane, self._is_read_only, self.policy.max_parallel):
+        for step in self._steps(lane):
             ended = await asyncio.gather(*(self._answered(call) for call in step))
             answered += len(step)
             known = [it for it in ended if it is not None]
@@ -137,11 +130,20 @@ class Calls:
                 return  # what follows waits, too
             cause = max(known, key=lambda it: (it.stopped is not None, it.is_end))
             if cause.stopped is not None:
-                reason = self.policy.skipped(cause.stopped)
+                reason = f"Skipped: {cause.stopped}"
                 skipped = Told(Kind.SKIPPED, failure(reason))
                 told |= {call.position: skipped for call in lane[answered:]}
                 self.observer.tools_skipped(lane[answered:], reason)
                 return
+
+    def _steps(self, lane: Sequence[Call]) -> Iterator[list[Call]]:
+        """The calls in steps to take one after the other; what only reads shares a step."""
+        for only_read, calls in groupby(lane, self._is_read_only):
+            size = self.policy.max_parallel if only_read else 1
+            waiting = [*calls]
+            while waiting:
+                yield waiting[:size]
+                del waiting[:size]
 
     async def _answered(self, call: Call) -> Told | None:
         """What the model is told of a call, made now or before a pause; None if it has to wait."""
@@ -207,15 +209,16 @@ class Calls:
         return tool is not None and tool.is_read_only
 
 
-def calls_of(response: LLMResponse, iteration: int) -> Iterator[Call]:
-    """The calls of a reply, with what is wrong with them."""
+def calls_of(response: LLMResponse, iteration: int, tools: Mapping[str, Tool]) -> Iterator[Call]:
+    """The calls of a reply, as ``tools`` want them, with what is wrong with them."""
     for position, asked in enumerate(response.tool_calls or ()):
-        flaw = None
+        name, flaw = asked.function.name, None
         try:
             arguments = strict_json(asked.function.arguments.strip() or "{}")
             if not isinstance(arguments, dict):
                 kind = type(arguments).__name__
                 raise TypeError(f"they must be a JSON object, not {kind}")  # noqa: TRY301
+            arguments = tools[name].fitted(arguments) if name in tools else arguments
         except (ValueError, TypeError, RecursionError) as error:
             arguments = {"invalid_arguments": asked.function.arguments}
             reason = f"not executed: the arguments cannot be read: {error}"
@@ -226,7 +229,7 @@ def calls_of(response: LLMResponse, iteration: int) -> Iterator[Call]:
         elif response.finish_reason == "content_filter":
             flaw = Outcome.without_result(Kind.CUT_OFF, _FILTERED)
         yield Call(
-            asked.function.name,
+            name,
             arguments,
             id=asked.id,
             written=asked.function.arguments,
@@ -235,18 +238,3 @@ def calls_of(response: LLMResponse, iteration: int) -> Iterator[Call]:
             reasoning=response.text or response.reasoning or "",
             flaw=flaw,
         )
-
-
-def steps(
-    calls: Sequence[Call], may_run_together: Callable[[Call], bool], at_most: int
-) -> Iterator[Sequence[Call]]:
-    """``calls`` in steps to take one after the other; the calls of one step may run together."""
-    step: list[Call] = []
-    for call in calls:
-        together = may_run_together(call)
-        if step and (len(step) == at_most or not together or not may_run_together(step[-1])):
-            yield step
-            step = []
-        step.append(call)
-    if step:
-        yield step

@@ -1,12 +1,10 @@
 """What outlives a run: servers and client, opened once, and everything that was said."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_ghost.config import load_servers, redactor_of
 from mcp_ghost.messages import Message, ToolSchema, with_answers
@@ -15,17 +13,16 @@ from mcp_ghost.providers.common import calls_of, tool_names
 from mcp_ghost.providers.transport import RetryPolicy
 from mcp_ghost.redact import secrets_in
 from mcp_ghost.run import prompts
+from mcp_ghost.run.form import Form
 from mcp_ghost.run.ledger import Questions
 from mcp_ghost.run.memory import Compaction, limit_of
 from mcp_ghost.run.report.events import Events
 from mcp_ghost.run.search import ToolSearch
 from mcp_ghost.run.settings import Settings
 from mcp_ghost.toolset import MAY_HAVE_ACTED
+from mcp_ghost.toolsets.functions import Functions
 from mcp_ghost.toolsets.server import Leaf, Server
 from mcp_ghost.toolsets.union import Toolbox, unused
-
-if TYPE_CHECKING:
-    from mcp_ghost.run.form import Form
 
 _INTERRUPTED = f"No result: the run was interrupted. {MAY_HAVE_ACTED}."
 
@@ -59,13 +56,9 @@ class Conversation:
             retry=RetryPolicy(max_attempts=4, initial_delay=0.5),
             transport=settings["transport"],
         )
-        form: Form | None = None
-        if settings["output"] is not None:
-            from mcp_ghost.run.form import Form  # few want one, and pydantic has to be ready for it
-
-            form = Form(settings["output"])
-        self.form = self.wanted = form
-        """That of every answer, and that of the next one."""
+        output = settings["output"]
+        self.form = None if output is None else Form(output)
+        """That of every answer for which none is given."""
         keys = secrets_in(settings["headers"] or {}) | secrets_in(settings["extra_body"] or {})
         self.redactor = redactor_of(servers, [client.api_key, *keys])
         self.messages: list[Message] = [*messages]
@@ -78,7 +71,7 @@ class Conversation:
             settings["context_limit"] or limit_of(client.model, settings["reply_tokens"]),
             only_latest=not settings["conversation_memory"],
         )
-        self.servers = [name for name, config in servers.items() if not config.disabled]
+        self.servers = {name: it for name, it in servers.items() if not it.disabled}
         self.always: set[tuple[str, str, str]] = set()
         """Definitions of tools that a person has allowed for good."""
         self.questions = Questions()
@@ -86,7 +79,6 @@ class Conversation:
         self.events: Events | None = None
         """Those of the latest run."""
         self._settings = settings
-        self.configured = servers
         self._make_server = make_server or Server
         self._open = AsyncExitStack()
         self._has_begun = False
@@ -109,24 +101,21 @@ class Conversation:
         self.is_open = False
         await self._open.aclose()
 
-    def ask(self, user_prompt: str) -> None:
-        """Add what the user wants; at the beginning, behind the system prompt."""
-        plain: Message = {"role": "user", "content": user_prompt}
-        request = plain if self._has_begun else _marked("user", user_prompt)
-        self.messages[:] = with_answers(self.messages, _INTERRUPTED)
-        self.go_on()
-        self.messages.append(request)
+    def begin(self, user_prompt: str | None) -> None:
+        """Put the system prompt first, unless it is there, and what is newly asked for last."""
+        head = [] if self._has_begun else self.head()
+        request: list[Message] = []
+        if user_prompt is not None:
+            self.messages[:] = with_answers(self.messages, _INTERRUPTED)
+            plain: Message = {"role": "user", "content": user_prompt}
+            request = [plain if self._has_begun else _marked("user", user_prompt)]
+        self.messages[:] = [*head, *self.messages, *request]
+        self._has_begun = True
 
     def replace(self, messages: Sequence[Message]) -> None:
         """Have said ``messages``, which lack the system prompt, and nothing else."""
         self.messages[:] = messages
         self._has_begun = False
-
-    def go_on(self) -> None:
-        """Put the system prompt before what was said in another process, unless it is there."""
-        if not self._has_begun:
-            self.messages[:] = [*self.head(), *self.messages]
-            self._has_begun = True
 
     def offered(self) -> list[ToolSchema]:
         """The tools that the model is told of now."""
@@ -158,20 +147,14 @@ class Conversation:
 
     def _toolbox(self) -> Toolbox:
         settings = self._settings
-        functions: list[Leaf] = []
-        if settings["tools"]:
-            from mcp_ghost.toolsets.functions import Functions  # few want it, and it needs pydantic
-
-            functions = [
-                Functions(
-                    settings["tools"],
-                    unused("python", self.configured),
-                    call_timeout=settings["timeout"],
-                    result_limit=settings["result_limit"],
-                )
-            ]
+        functions = Functions(
+            settings["tools"],
+            unused("python", self.servers),
+            call_timeout=settings["timeout"],
+            result_limit=settings["result_limit"],
+        )
         return Toolbox(
-            self.configured,
+            self.servers,
             allow=settings["allow"],
             deny=settings["deny"],
             call_timeout=settings["timeout"],
@@ -183,7 +166,7 @@ class Conversation:
             progress_extends_timeout=settings["progress_extends_timeout"],
             redactor=self.redactor,
             make_server=self._make_server,
-            more=functions,
+            more=[functions] if settings["tools"] else [],
         )
 
     async def _progressed(

@@ -29,11 +29,7 @@ Decision: TypeAlias = bool | str
 
 
 class PausedError(Exception):
-    """Raised within a run that waits for a person; ``pending`` says for what."""
-
-    def __init__(self, pending: list[dict[str, Any]]) -> None:
-        super().__init__("waits for a decision")
-        self.pending = pending
+    """Raised within a run that waits for a person; the ``Questions`` know for what."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ class Questions:
         self.answers: list[dict[str, Any]] = []
         """Known ones: {"server", "message", "schema", "answer", "seal"}."""
         self.pending: list[dict[str, Any]] = []
-        """Those without an answer: {"id", "kind", "server", "message", "schema"}."""
+        """What has no answer: {"id", "kind", "server", "message", "schema"}, or calls."""
         self.under_way: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
         """By server."""
         self.dropped: set[asyncio.Task[Any]] = set()

@@ -76,10 +76,9 @@ class Operation(Run):
         form: Form | None = None,
     ) -> None:
         """``form`` is that of this answer alone, of which ``user_prompt`` tells."""
-        super().__init__(settings, conversation, user_prompt)
+        super().__init__(settings, conversation, user_prompt, form)
         if state is not None:
             self.restore(state, decisions or {})
-        conversation.wanted = form or conversation.form
         self._messages = conversation.messages
         self._closes = closes
         self._state = state
@@ -130,22 +129,18 @@ class Operation(Run):
                     "run_start",
                     provider=client.provider_name,
                     model=client.model,
-                    servers=conversation.servers,
+                    servers=[*conversation.servers],
                 )
                 async with self.bound():
                     await conversation.open()
                 await self._take_stock(is_first=is_first)
-                if self._state is None:
-                    conversation.ask(self.user_prompt)
-                else:
-                    conversation.go_on()
+                conversation.begin(self.user_prompt if self._state is None else None)
                 await self.keep()
                 ending = await self._ended(await self._loop())
                 await self.keep()
                 return ending
-        except PausedError as error:
-            pending = error.pending or conversation.questions.pending
-            cleaned: Any = self.account.clean(pending)
+        except PausedError:
+            cleaned: Any = self.account.clean(conversation.questions.pending)
             await self.keep(cleaned)
             await self.events.emit("paused", pending=cleaned)
             waits = ", ".join(it.get("tool_name") or it["server"] for it in cleaned)
@@ -188,7 +183,7 @@ class Operation(Run):
             raise RunStoppedError(f"no server could be started ({servers})")
 
     async def _loop(self) -> LoopResult:
-        """Ask and call until the model answers; first comes what a run before it left open."""
+        """Ask and call until the model answers; the reply that a run left open is taken first."""
         settings, conversation, done = self.settings, self.conversation, self.account.replies
         toolset: Toolset = Searching(conversation.toolbox, conversation.search)
         if settings["pause"]:
@@ -198,19 +193,20 @@ class Operation(Run):
         approved = Approved(toolset, self)
         answer_calls = Calls(approved, GhostPolicy(self, approved), ledger=self.ledger).answer
         reply = self._state.latest_reply if self._state else None
-        if reply is not None and reply.tool_calls:
-            batch = await answer_calls(reply, done)
-            self._messages += batch.answers
-            if batch.end is not None:
-                return LoopResult(reply, batch.end, done)
-        elif reply is not None:
-            self._messages.pop()  # it is added again where it is taken for the answer
-            return LoopResult(reply, LoopEnd.ANSWER, done)
+        if reply is not None:
+            self._messages.pop()
+            done -= 1
+
+        async def ask(messages: Sequence[Message], iteration: int) -> LLMResponse:
+            if reply is not None and iteration == 1:
+                return reply
+            return await self._ask(messages, done + iteration)
+
         return await run_loop(
             self._messages,
-            ask=lambda messages, iteration: self._ask(messages, done + iteration),
+            ask=ask,
             answer_calls=lambda response, iteration: answer_calls(response, done + iteration),
-            max_iterations=settings["max_iterations"] - done,
+            max_iterations=max(settings["max_iterations"] - done, 1 if reply else 0),
             tools=lambda: names_of(conversation.known_tools),
         )
 
@@ -268,7 +264,7 @@ class Operation(Run):
             # https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
             self._append(response)
             return self._failed(f"the answer was refused or filtered ({_finish(response)})")
-        form = self.conversation.wanted
+        form = self.form
         texts = [prompts.REPAIR] if was_held else [prompts.IN_FORM, prompts.REPAIR]
         while True:
             self._append(response)
@@ -292,7 +288,7 @@ class Operation(Run):
         """Add a reply that should hold no calls."""
         self._messages.append(assistant_message(response))
         for call in response.tool_calls or ():
-            self._messages.append(tool_message(call.id, prompts.skipped("no tool is on offer")))
+            self._messages.append(tool_message(call.id, "Skipped: no tool is on offer."))
 
 
 def _empty(response: LLMResponse) -> str:

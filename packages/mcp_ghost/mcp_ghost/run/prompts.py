@@ -142,8 +142,3 @@ def refused(tool: str, message: str) -> str:
         f"{failure(tool, message)} Respect that: do not reach the same by another way. Go on "
         "without it, or end and say what is left to do."
     )
-
-
-def skipped(why: str) -> str:
-    """A call that was not executed because of another."""
-    return f"Skipped: {why}."

@@ -46,15 +46,6 @@ class Bounded(RunWrapper):
         except RunStoppedError as error:
             return Outcome.without_result(Kind.STOPPED, str(error))
 
-    async def restart(self, server: str) -> None:
-        """See :class:`Toolset`.
-
-        Raises:
-            RunStoppedError: The deadline has passed.
-        """
-        async with self._run.bound():
-            await self.inner.restart(server)
-
 
 class Reported(RunWrapper):
     """Makes each attempt a link of the chain, an event and a span, whatever its outcome.
@@ -103,7 +94,8 @@ class Restarting(RunWrapper):
         await self._run.events.emit("retry", retry_attempt=call.number + 1, **about)
         recovery = "tried to restart the server, which failed"
         try:
-            await self.inner.restart(tool.server)
+            async with self._run.bound():
+                await self.inner.restart(tool.server)
             recovery = "restarted the server and tried again"
         except RunStoppedError as error:
             return Outcome.without_result(Kind.STOPPED, str(error))
@@ -195,17 +187,17 @@ class Approved(RunWrapper):
         ledger, settings, pending = self._run.ledger, self._run.settings, []
         pauses = settings["pause"] and settings["approve"] is None
         for call in calls if pauses else ():
-            tool = self.tools.get(call.name)
-            is_repeated = tool is not None and tool.may_be_repeated
-            is_over = call.id in ledger.outcomes or (call.id in ledger.started and not is_repeated)
-            is_decided = ledger.decision(call) is not None or not self._is_wanted(call)
-            if not (is_over or is_decided or call.flaw):
+            if call.flaw or call.id in ledger.outcomes or not self._is_wanted(call):
+                continue
+            tool = self.tools[call.name]
+            is_over = call.id in ledger.started and not tool.may_be_repeated
+            if not is_over and ledger.decision(call) is None:
                 about = {"tool_name": call.name, "arguments": ledger.clean(call.arguments)}
-                hints = dict(self.tools[call.name].hints)
-                about |= {"annotations": hints, "reasoning": call.reasoning}
+                about |= {"annotations": dict(tool.hints), "reasoning": call.reasoning}
                 pending.append({"id": call.id, "kind": "approval", **about})
         if pending:
-            raise PausedError(pending)
+            self._run.conversation.questions.pending = pending
+            raise PausedError
 
     async def call(self, call: Call) -> Outcome:
         ledger, approve = self._run.ledger, self._run.settings["approve"]
@@ -304,7 +296,7 @@ class GhostPolicy(CallPolicy):
             return Told(kind, result)
         if kind is Kind.STOPPED:
             text = prompts.failure(tool, outcome.reason)
-            return Told(kind, failure(text), stopped=outcome.reason)
+            return Told(kind, failure(text), stopped=f"{outcome.reason}.")
         account, events, reason = self._run.account, self._run.events, outcome.reason
         if not account.knows(call):  # it was not even tried
             record = account.tried(call, outcome, 0.0)
@@ -315,7 +307,7 @@ class GhostPolicy(CallPolicy):
         said = message if kind is Kind.TOOL_ERROR else self._as_seen(message)
         if not self.by_server:
             account.failed(call.name, reason, place=call.place)
-            text, stopped = prompts.failure(tool, said), f"{tool} failed before it"
+            text, stopped = prompts.failure(tool, said), f"{tool} failed before it."
             return Told(kind, failure(text), stopped, is_end=True)
         if kind is Kind.REFUSED:
             account.failed(call.name, reason, "told the model", call.place)
@@ -324,10 +316,6 @@ class GhostPolicy(CallPolicy):
         account.backtracks += 1
         await events.emit("backtrack", tool_name=call.name, error=message)
         return Told(kind, failure(prompts.another_way(tool, said, result.content)))
-
-    def skipped(self, why: str) -> str:
-        """What the model is told of a call that is left out."""
-        return prompts.skipped(why)
 
     def content(self, result: ToolCallResult) -> str:
         """All that the model is told of a result."""

@@ -13,6 +13,7 @@ from typing import Any
 from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall
 from mcp_ghost.run.conversation import Conversation, checked_messages
+from mcp_ghost.run.form import Form
 from mcp_ghost.run.ledger import Ledger
 from mcp_ghost.run.report.account import Account
 from mcp_ghost.run.report.events import Events
@@ -97,10 +98,17 @@ class RunStoppedError(Exception):
 class Run:
     """One run of ``mcp_ghost()``, or one request to a ``Ghost``."""
 
-    def __init__(self, settings: Settings, conversation: Conversation, user_prompt: str) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        conversation: Conversation,
+        user_prompt: str,
+        form: Form | None = None,
+    ) -> None:
         self.settings = settings
         self.conversation = conversation
         self.user_prompt = user_prompt
+        self.form = form or conversation.form
         self.account = account = Account(conversation.redactor)
         self.events = Events(settings["on_event"], account, lambda: self.left)
         self.tracing = Tracing(settings, conversation, account)

@@ -104,11 +104,11 @@ class Tracing:
         }
         toolbox = self._conversation.toolbox
         tool = toolbox.tools.get(call.name)
-        if tool is not None and tool.server in self._conversation.servers:
+        config = self._conversation.servers.get(tool.server) if tool else None
+        if tool is not None and config is not None:
             about["mcp.method.name"] = "tools/call"
             revisions = {it.name: it.revision for it in toolbox.alive}
             about["mcp.protocol.version"] = revisions.get(tool.server)
-            config = self._conversation.configured[tool.server]
             if config.in_process is None:
                 about["network.transport"] = "tcp" if config.url else "pipe"
         if self._has_contents:
