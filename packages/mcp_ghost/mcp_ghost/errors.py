@@ -23,7 +23,7 @@ MCPGhostError
 
 from collections.abc import Mapping
 
-from mcp_ghost.messages import Usage
+from mcp_ghost.messages import LLMResponse, Usage
 
 POSIX_ONLY = "mcp_ghost runs on Linux and macOS. On Windows, run it inside WSL."
 """What is said where there are neither process groups nor ``flock``."""
@@ -76,6 +76,8 @@ class LLMError(MCPGhostError):
 
     usage = Usage()
     """What replies took that were of no use."""
+    reply: LLMResponse | None = None
+    """One that came and is empty."""
 
 
 class EnvFileError(LLMError, ValueError):

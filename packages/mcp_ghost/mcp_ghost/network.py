@@ -9,6 +9,7 @@ import socket
 import ssl
 import sys
 from base64 import b64encode
+from contextlib import aclosing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -118,11 +119,9 @@ def tls_context() -> ssl.SSLContext:
 async def content_of(response: httpx2.Response, limit: int) -> bytes:
     """The body, unpacked; what is longer than ``limit`` is cut somewhere after it."""
     content = bytearray()
-    try:
+    async with aclosing(response):
         async for chunk in response.aiter_bytes():
             content += chunk
             if len(content) > limit:
                 break
-    finally:
-        await response.aclose()
     return bytes(content)

@@ -45,7 +45,7 @@ from mcp_ghost.providers.common import (
     minimal_tools,
     separated,
 )
-from mcp_ghost.providers.exchange import EmptyReplyError, Exchange, FailedTry, OnExchange, with_all
+from mcp_ghost.providers.exchange import Exchange, FailedTry, OnExchange, with_all
 from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
 from mcp_ghost.providers.registry import get_provider
 from mcp_ghost.providers.streaming import DeltaTracker, OnDelta
@@ -57,10 +57,6 @@ if TYPE_CHECKING:
 
     Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
-_CONVERSATION = frozenset(
-    {"messages", "system", "contents", "systemInstruction", "input", "instructions", "tools"}
-)
-"""Fields of payloads that say what the neutral request says, whatever the wire."""
 _MOST_CORRECTIONS = 16
 """Of one request; each is made once."""
 _log = logging.getLogger(__name__)
@@ -355,9 +351,18 @@ class ProviderClient:
                 call.tries += (FailedTry("tried with some of the tools", seconds, usage),)
             return True
 
-        if not offered or not await takes([refusal.HARMLESS]):
-            return []
-        return await refusal.found_by_halving(offered, takes)
+        found: list[ToolSchema] = []
+        groups = [offered] if offered and await takes([refusal.HARMLESS]) else []
+        while groups:  # each is refused, or has to be asked about
+            tools = groups.pop()
+            if tools is not offered and await takes(tools):
+                continue
+            middle = len(tools) // 2
+            if middle:
+                groups += [tools[middle:], tools[:middle]]
+            else:
+                found += tools
+        return found
 
     def _finds_version(self, path: str, error: LLMStatusError) -> bool:
         """Whether to ask below /v1 from now on: nothing is at an address that names only a host."""
@@ -410,7 +415,7 @@ class ProviderClient:
         whole = request.extended(wire.payload)
         payload = accepted.of(whole)
         call.left_out = tuple(sorted(whole.keys() - payload.keys()))
-        told = _CONVERSATION - (request.options.get("extra_body") or {}).keys()
+        told = refusal.CONVERSATION - (request.options.get("extra_body") or {}).keys()
         call.sent = {name: value for name, value in payload.items() if name not in told}
         return WireRequest(self._version + wire.path, payload, {**wire.headers, **headers})
 
@@ -423,17 +428,15 @@ class ProviderClient:
             try:
                 return await self._tried(transport, wire, call)
             except LLMError as error:
-                seconds = time.perf_counter() - started
-                empty = error.response if isinstance(error, EmptyReplyError) else None
-                call.tries += (FailedTry(str(error), seconds, error.usage, empty),)
                 failures.append(error)
-                is_last = empty is not None and not call.retry_empty
+                is_last = error.reply is not None and not call.retry_empty
                 waits = self._was_answered or self._retry.waits_for_first_answer
                 is_last |= isinstance(error, LLMUnreachableError) and not waits
                 delay = None if is_last else self._retry.delay(failures)
-                if delay is None and empty is not None:
-                    call.tries = call.tries[:-1]
-                    return empty
+                if delay is None and error.reply is not None:
+                    return error.reply
+                seconds = time.perf_counter() - started
+                call.tries += (FailedTry(str(error), seconds, error.usage, error.reply),)
                 if delay is None:
                     raise
                 self._warn(
@@ -484,7 +487,9 @@ class ProviderClient:
             calls = separated(response.tool_calls, request.names)
             response = replace(response, tool_calls=calls)
         if not (response.content or response.tool_calls or was_paused(response)):
-            raise EmptyReplyError(response)
+            empty = LLMReplyError("The model answered with nothing.")
+            empty.reply, empty.usage = response, response.spent
+            raise empty
         return response
 
     def _log_refused(self, learned: Mapping[str, str], error: LLMError, model: str) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from mcp_ghost.errors import LLMReplyError
 from mcp_ghost.messages import LLMResponse, Usage
 from mcp_ghost.providers.common import LLMRequest, usage_of
 from mcp_ghost.providers.streaming import OnDelta
@@ -64,15 +63,6 @@ class Exchange:
 
 
 OnExchange: TypeAlias = Callable[[Exchange], None]
-
-
-class EmptyReplyError(LLMReplyError):
-    """Raised when a reply holds neither content nor tool calls."""
-
-    def __init__(self, response: LLMResponse) -> None:
-        super().__init__("The model answered with nothing.")
-        self.response = response
-        self.usage = response.spent
 
 
 def with_all(response: LLMResponse, before: Usage) -> LLMResponse:

@@ -25,9 +25,8 @@ _DEEPEST = 40
 """Schemas within each other; what is below them is left out."""
 _MOST = 10_000
 """Schemas in one, and values in what is made of it; a tool has at most 65,536 characters."""
-_TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 _CALLED = {
-    **{name: name for name in _TYPES},
+    **{it: it for it in ("string", "number", "integer", "boolean", "object", "array", "null")},
     **dict.fromkeys(("str", "text"), "string"),
     **dict.fromkeys(("int", "long"), "integer"),
     **dict.fromkeys(("float", "double", "decimal"), "number"),

@@ -7,7 +7,7 @@ of parameters. No table of models stays right for long, so the refusal itself is
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -31,11 +31,12 @@ _NAME = (
     r"|[\"'`]NAME[\"'`]|(?<![\w-])NAME[\s'\"`]{1,2}(?:function|tool)"
 )
 
-_MEANING = frozenset(
-    {"model", "messages", "tools", "contents", "system", "systemInstruction", "input"}
-    | {"instructions", "generationConfig", "toolConfig"}
+CONVERSATION = frozenset(
+    {"messages", "system", "contents", "systemInstruction", "input", "instructions", "tools"}
 )
-"""What a request says. It is never left out."""
+"""Fields of payloads that say what the neutral request says, whatever the wire."""
+_MEANING = CONVERSATION | {"model", "generationConfig", "toolConfig"}
+"""What is never left out."""
 _OPEN = frozenset(
     {"generationConfig", "generationConfig.thinkingConfig", "output_config", "reasoning", "text"}
 )
@@ -324,19 +325,6 @@ def may_be_of_a_tool(error: LLMStatusError) -> bool:
     if error.status not in _TOOL_REFUSALS or any(it.search(error.said) for it in others):
         return False
     return _says()["of_definitions"].search(error.said) is not None
-
-
-async def found_by_halving(
-    tools: Sequence[ToolSchema], takes: Callable[[Sequence[ToolSchema]], Awaitable[bool]]
-) -> list[ToolSchema]:
-    """Those of ``tools``, which are refused together, that are refused alone."""
-    if len(tools) == 1:
-        return [*tools]
-    found: list[ToolSchema] = []
-    for half in (tools[: len(tools) // 2], tools[len(tools) // 2 :]):
-        if not await takes(half):
-            found += await found_by_halving(half, takes)
-    return found
 
 
 def named_wire(path: str, error: LLMError) -> Wire | None:
