@@ -19,7 +19,6 @@ _MAX_IMAGES = 20
 _MAX_ALL = 15 * 2**20
 """Characters of base64 in one run; whole requests may have 20 MB (Gemini)."""
 _BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
-_LONGEST_BEGINNING = 16  # characters: 12 bytes
 _CUT_OFF = "[An image that was here is left out: this model takes none.]"
 
 
@@ -115,7 +114,7 @@ def _is_image(part: Mapping[str, Any]) -> bool:
 def _type_of(data: str) -> str | None:
     """What ``data`` is the base64 of, by its first bytes: servers are wrong about types."""
     try:
-        start = base64.b64decode(data[:_LONGEST_BEGINNING])
+        start = base64.b64decode(data[:16])  # 12 bytes
         binascii.a2b_base64(data, strict_mode=True)
     except ValueError:
         return None

@@ -65,16 +65,14 @@ class Taken(NamedTuple):
     wire: str
     names: re.Pattern[str]
     """Names of properties."""
-    patterns: re.Pattern[str]
+    patterns: re.Pattern[str] = re.compile(r".*", re.DOTALL)
     """Regular expressions, all of which Python has to know, too."""
-    longest: int
+    longest: int = 2**31 - 1
     """The largest count, such as ``maxLength``."""
     is_typed: bool = False
     """Whether each schema has to say what it is about."""
 
 
-_INT = 2**31 - 1
-_ANY = re.compile(r".*", re.DOTALL)
 # "Property keys should match pattern", https://github.com/n8n-io/n8n/issues/30590
 _NAMES = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _WITHOUT_LOOKAROUND = re.compile(r"(?:(?!\(\?<?[=!]).)*", re.DOTALL)
@@ -83,24 +81,21 @@ _IN_GRAMMARS = re.compile(
     r"|(?<![*+?}|(^])(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\}))+\$"
 )
 
-FOR_ANTHROPIC: Final = Taken("Anthropic", _NAMES, _ANY, _INT)
+FOR_ANTHROPIC: Final = Taken("Anthropic", _NAMES)
 # "regex lookaround is not supported", https://github.com/cline/cline/pull/14019; other servers that
 # speak this format hand names on to Claude (OpenRouter, LiteLLM).
-FOR_OPENAI: Final = Taken("OpenAI", _NAMES, _WITHOUT_LOOKAROUND, _INT)
+FOR_OPENAI: Final = Taken("OpenAI", _NAMES, _WITHOUT_LOOKAROUND)
 # llama.cpp makes a grammar of the schemas (common/json-schema-to-grammar.cpp): it wants anchors,
 # and knows neither lookaround nor classes such as \d. A rule is repeated less than 2,000 times
 # (src/llama-grammar.cpp). An empty schema is an object there.
 FOR_GRAMMARS: Final = Taken("llama.cpp", _NAMES, _IN_GRAMMARS, 500, is_typed=True)
 # google.genai.types.FunctionDeclaration.parameters
-FOR_GEMINI: Final = Taken("Gemini", re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}"), _ANY, _INT)
+FOR_GEMINI: Final = Taken("Gemini", re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}"))
 
 
 def by_content(read: Callable[[object, *More], T]) -> Callable[[object, *More], T]:
     """``read``, which remembers what came of each schema: every request repeats them all."""
-
-    @functools.lru_cache(maxsize=4096)
-    def remembered(text: str, *more: *More) -> T:
-        return read(json.loads(text), *more)
+    remembered = functools.lru_cache(4096)(lambda text, *more: read(json.loads(text), *more))
 
     def reading(schema: object, *more: *More) -> T:
         try:
