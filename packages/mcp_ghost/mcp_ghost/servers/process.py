@@ -17,6 +17,7 @@ import termios
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,11 +93,18 @@ class ServerProcess:
         mark: str,
     ) -> None:
         self.pid = transport.get_pid()
+        # The group's id stays taken while any member lives, so this cannot hit a stranger.
+        self._signal = partial(reaper.signal_group, self.pid)
         self.stdout = pipes.stdout
         self._transport = transport
         self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
-        self._unread = _Unread(self._stdin)
+        pipe = self._stdin.get_extra_info("pipe")  # None in other loops than asyncio's own
+        is_open = pipe is not None and not pipe.closed
+        self._sent: int | None = os.dup(pipe.fileno()) if is_open else None
+        """The pipe to its stdin, which asyncio closes when its reader is gone."""
         self._has_been_told = False
+        self._had_read: bool | None = None
+        """Known after ``stop``."""
         self._pipes = pipes
         self._mark = mark
         self._skipped: deque[bytes] = deque(maxlen=_SKIPPED_LINES)
@@ -158,8 +166,14 @@ class ServerProcess:
     @property
     def has_read(self) -> bool:
         """Whether it took all that was sent, as far as the system can tell; also after ``stop``."""
+        if self._had_read is not None:
+            return self._had_read
+        unread = bytes(4)
+        if self._sent is not None:
+            with contextlib.suppress(OSError):
+                unread = fcntl.ioctl(self._sent, termios.FIONREAD, unread)
         is_sent = self._has_been_told and not self._stdin.get_write_buffer_size()
-        return is_sent and not self._unread.count()
+        return is_sent and not any(unread)
 
     def write(self, data: bytes) -> None:
         """Send ``data`` to stdin; anything sent to a dead server is dropped."""
@@ -217,7 +231,10 @@ class ServerProcess:
         killing.
         """
         self.ended_by_itself = not self.is_connected
-        self._unread.close()
+        self._had_read = self.has_read
+        if self._sent is not None:  # the pipe's reader sees its end only when all writers are gone
+            os.close(self._sent)
+            self._sent = None
         try:
             self._stdin.close()
             if grace and not await self.exits_within(grace):
@@ -254,10 +271,6 @@ class ServerProcess:
                 self._transport.close()
                 await self._pipes.closed.wait()
 
-    def _signal(self, number: int) -> bool:
-        # The group's id stays taken while any member lives, so this cannot hit a stranger.
-        return reaper.signal_group(self.pid, number)
-
 
 async def _done(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
     """Wait for ``task`` even if we are cancelled; return the last cancellation, if any."""
@@ -268,35 +281,6 @@ async def _done(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
         except asyncio.CancelledError as error:
             cancelled = error
     return cancelled
-
-
-class _Unread:
-    """How much of what was written into a pipe is still in it; nobody else knows.
-
-    Through a descriptor of its own, because asyncio closes the pipe's when its reader is gone.
-    """
-
-    def __init__(self, pipe: asyncio.WriteTransport) -> None:
-        file = pipe.get_extra_info("pipe")  # None in other loops than asyncio's own, such as uvloop
-        is_open = file is not None and not file.closed
-        self._descriptor: int | None = os.dup(file.fileno()) if is_open else None
-        self._last = 0
-
-    def count(self) -> int:
-        """Bytes; 0 where the system does not tell."""
-        if self._descriptor is not None:
-            answer = b""
-            with contextlib.suppress(OSError):
-                answer = fcntl.ioctl(self._descriptor, termios.FIONREAD, bytes(4))
-            self._last = int.from_bytes(answer, sys.byteorder)
-        return self._last
-
-    def close(self) -> None:
-        """Keep the last count: the pipe's reader sees its end only when all writers are gone."""
-        self.count()
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 class _Pipes(asyncio.SubprocessProtocol):

@@ -10,6 +10,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_ghost.messages import ToolSchema
@@ -31,10 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def list_tools(client: Client, server: str, offers: Callable[[str], bool]) -> Listing:
-    """The tools of every page that the configuration offers, each name once.
-
-    Of ``server``, as it is called in what is logged of its faults.
-    """
+    """The tools of every page that the configuration offers, each name once."""
     from mcp import MCPError
 
     listing = Listing(server, offers)
@@ -59,20 +57,20 @@ async def list_tools(client: Client, server: str, offers: Callable[[str], bool])
     return listing
 
 
+@dataclass
 class Listing:
-    """What a server lists page by page, under its own names, as far as it can be used."""
+    """What ``server`` lists page by page, under its own names, as far as it can be used."""
 
-    def __init__(self, server: str, offers: Callable[[str], bool]) -> None:
-        self.tools: list[ToolSchema] = []
-        self.annotations: dict[str, dict[str, Any]] = {}
-        """What each tool says of its effects: ``readOnlyHint`` and its like."""
-        self.seconds = math.inf
-        """For how long this holds, where the server says so; else for ever."""
-        self.is_full = False
-        """Whether there are more."""
-        self._server = server
-        self._offers = offers
-        self._warnings = 0
+    server: str
+    offers: Callable[[str], bool]
+    tools: list[ToolSchema] = field(default_factory=list)
+    annotations: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """What each tool says of its effects: ``readOnlyHint`` and its like."""
+    seconds: float = math.inf
+    """For how long this holds, where the server says so; else for ever."""
+    is_full: bool = False
+    """Whether there are more."""
+    _warnings: int = 0
 
     def add(self, entry: object) -> None:
         """Take ``entry``, or say why not."""
@@ -85,12 +83,11 @@ class Listing:
         description = schema["function"]["description"]
         if name in self.annotations:
             self._warn("Skipping the second tool with the name %.200r", name)
-        elif not self._offers(name) or self.is_full:
+        elif not self.offers(name) or self.is_full:
             pass
         elif fields(tool.get("execution")).get("taskSupport") == "required":
-            self._warn(
-                "Skipping the tool %.200r: it runs only as a task, which is not supported", name
-            )
+            why = "it runs only as a task, which is not supported"
+            self._warn(f"Skipping the tool %.200r: {why}", name)
         elif TOO_DEEP in (written := json.dumps(schema, ensure_ascii=False)):
             self._warn("Skipping the tool %.200r: its schema is nested too deeply", name)
         elif seen(written) != written:
@@ -110,7 +107,7 @@ class Listing:
                 words = (
                     "MCP server '%s': the description of the tool %.200r is cut by %d characters"
                 )
-                _logger.debug(words, self._server, name, excess)
+                _logger.debug(words, self.server, name, excess)
                 schema["function"]["description"] = description[:-excess]
             self.tools.append(schema)
             self.annotations[name] = {
@@ -122,7 +119,7 @@ class Listing:
     def _warn(self, words: str, *values: object) -> None:
         self._warnings += 1
         if self._warnings <= _MOST_WARNINGS:
-            _logger.warning(f"MCP server '%s': {words}", self._server, *values)
+            _logger.warning(f"MCP server '%s': {words}", self.server, *values)
 
 
 def _described(value: Any, key: str = "") -> Any:  # noqa: ANN401  any JSON
