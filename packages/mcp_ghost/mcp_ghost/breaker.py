@@ -4,29 +4,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 
 
+@dataclass(eq=False)
 class CircuitBreaker:
     """Closed, open, half-open: once open, one call at a time may probe after the recovery time.
 
     Counts calls, however many attempts each makes. Safe to use from several threads.
     """
 
-    def __init__(
-        self,
-        threshold: int,
-        recovery_seconds: float,
-        *,
-        is_failure: Callable[[Exception], bool],
-        refusal: Callable[[float], Exception],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """``refusal`` makes the error for a refused call from the seconds left to wait."""
-        self._threshold = threshold
-        self._recovery = recovery_seconds
-        self._is_failure = is_failure
-        self._refusal = refusal
-        self._clock = clock
+    threshold: int
+    recovery_seconds: float
+    _: KW_ONLY
+    is_failure: Callable[[Exception], bool]
+    refusal: Callable[[float], Exception]
+    """Makes the error for a refused call from the seconds left to wait."""
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._failures = 0
         self._opened_at: float | None = None
@@ -43,16 +39,16 @@ class CircuitBreaker:
         with self._lock:
             is_probe = self._opened_at is not None
             if self._opened_at is not None:
-                left = self._opened_at + self._recovery - self._clock()
+                left = self._opened_at + self.recovery_seconds - self.clock()
                 if left > 0 or self._probing:
-                    raise self._refusal(max(left, 0.0))
+                    raise self.refusal(max(left, 0.0))
                 self._probing = True
         failed: bool | None = None
         try:
             yield
             failed = False
         except Exception as error:  # of foreign code; judged, and raised again
-            failed = True if self._is_failure(error) else None
+            failed = True if self.is_failure(error) else None
             raise
         finally:
             with self._lock:
@@ -60,5 +56,5 @@ class CircuitBreaker:
                     self._probing = False
                 if failed is not None:
                     self._failures = self._failures + 1 if failed else 0
-                    is_over = self._failures >= self._threshold
-                    self._opened_at = self._clock() if is_over else None
+                    is_over = self._failures >= self.threshold
+                    self._opened_at = self.clock() if is_over else None

@@ -218,12 +218,9 @@ async def resolve(host: str, port: int | None = None) -> list[Address]:
             isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
         )
         raise unresolved from error
-    return without_zones(str(entry[4][0]) for entry in found)
-
-
-def without_zones(texts: Iterable[str]) -> list[Address]:
-    """The addresses that ``texts`` are, once each; the zone of a link-local one is left out."""
-    return [ipaddress.ip_address(it) for it in dict.fromkeys(it.partition("%")[0] for it in texts)]
+    # A link-local address may have a zone.
+    texts = dict.fromkeys(str(entry[4][0]).partition("%")[0] for entry in found)
+    return [*map(ipaddress.ip_address, texts)]
 
 
 class GuardedTransport(httpx2.AsyncHTTPTransport):

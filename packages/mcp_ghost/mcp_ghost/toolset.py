@@ -95,21 +95,14 @@ class Tool:
         schema = self.schema["function"].get("parameters") or {}
         known = schema.get("properties")
         known = known if isinstance(known, Mapping) else {}
-        read = {
-            name: parsed(it)
-            for name, it in arguments.items()
-            if name in known and isinstance(it, str) and it.strip().startswith(_JSON_BEGINS)
-        }
-        read = {name: it for name, it in read.items() if it is not None}
-        if not read:
-            return arguments
         shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
-        forms = {name: {"properties": {name: known[name]}, **shared} for name in read}
-        return arguments | {
-            name: it
-            for name, it in read.items()
-            if _takes(forms[name], {name: it}) and not _takes(forms[name], arguments)
-        }
+        fitted = {**arguments}
+        for name, text in arguments.items():
+            if name in known and isinstance(text, str) and text.strip().startswith(_JSON_BEGINS):
+                value, form = parsed(text), {"properties": {name: known[name]}, **shared}
+                if value is not None and _takes(form, {name: value}):
+                    fitted[name] = text if _takes(form, arguments) else value
+        return fitted
 
     def fits(self, patterns: Iterable[str]) -> bool:
         """Whether one of ``patterns``, names or shell patterns, fits one of its names."""

@@ -130,10 +130,11 @@ class Server:
         if method != "tools/call":
             raise RefusedError(NOT_FOUND, f"unknown method: {method}")
         if params["name"] == "ask":
-            answers = params.get("inputResponses")
-            if answers is None:
+            answers, wanted = params.get("inputResponses"), params.get("arguments") or {}
+            if answers is None or wanted.get("for_ever"):
                 question = {"method": "elicitation/create", "params": elicitation()}
-                requests = {"inputRequests": {"form": question}, "requestState": "s1"}
+                asked = wanted.get("asked", {"form": question})
+                requests = {"inputRequests": asked, "requestState": "s1"}
                 return {"resultType": "input_required", **requests}
             return {**done, **text(json.dumps([answers["form"], params.get("requestState")]))}
         result = self.call(params, send)

@@ -99,10 +99,9 @@ class _Reaper:
         """Let the helper go at exit; only groups that were never released can keep it."""
         if self._helper is not None and self._helper.stdin is not None:
             self._helper.stdin.close()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self._helper.wait(_EXIT_WAIT)
-            except subprocess.TimeoutExpired:
-                self._helper.returncode = 0  # it ends by itself; no warning about it
+            self._helper.returncode = 0  # it ends by itself; no warning about it
 
     def forget(self) -> None:
         """In a forked child: the groups and the helper are the parent's."""

@@ -137,6 +137,24 @@ async def test_while_a_person_thinks_no_time_runs_out(way: str) -> None:
             await session.call("never", {}, timeout=0.1)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"for_ever": True}, "The server keeps asking for more input."),
+        ({"asked": 5}, "The server answered with a malformed result."),
+    ],
+)
+async def test_a_server_that_asks_for_ever_or_in_no_known_form_gets_its_call_ended(
+    arguments: dict[str, Any], words: str
+) -> None:
+    async def elicit(*_: object) -> dict[str, Any]:
+        return {}
+
+    async with ServerSession("s", versions("2026-07-28"), elicit=elicit) as session:
+        assert (await session.call("ask", arguments)).error_message == words
+        assert (await session.call("echo", {"text": "on"})).content == {"text": "on"}
+
+
 def test_a_page_that_has_to_be_opened_first_is_named() -> None:
     page = {"mode": "url", "url": "https://shop.example/sign-in", "message": "Sign in"}
     error = ProtocolError(-32042, "Sign in first", {"elicitations": [page]})

@@ -19,7 +19,6 @@ from mcp_ghost.guard import (
     check_url,
     host_of,
     resolve,
-    without_zones,
 )
 from mcp_ghost.network import content_of, is_loopback, proxy_of, tls_context
 from mcp_ghost.text import address
@@ -63,8 +62,7 @@ class IssuerPolicy(AddressPolicy):
         stream = response.extensions.get("network_stream")
         peer = stream.get_extra_info("server_addr") if stream else None
         if peer and not self._is_proxied:
-            (found,) = without_zones([str(peer[0])])
-            self._own = Range.of(found)
+            self._own = Range.of(ipaddress.ip_address(str(peer[0])))
 
     async def find_own_range(self) -> None:
         """Learn it from the server's name, as long as it has not answered.
