@@ -115,7 +115,7 @@ class EpisodeDisplay:
             ("" if took is None else duration(took / 1000), ""),
             (more, "dim"),
         ]
-        self._screen.parts([part for part in parts if part[0]], mark=mark, style=style)
+        self._screen.parts(parts, mark=mark, style=style)
 
     def _turn(self, record: TurnRecord) -> None:
         thinking = record.thinking if self._whole else one_line(record.thinking, _THINKING)

@@ -95,10 +95,12 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def tokens(prompt: int, cached: int, completion: int) -> str:
-    """For example ``1,203 tokens in (1,024 cached), 48 out``."""
-    from_cache = f" ({cached:,} cached)" if cached else ""
-    return f"{counted(prompt, 'token')} in{from_cache}, {completion:,} out"
+def tokens(
+    prompt_tokens: int = 0, cached_tokens: int = 0, completion_tokens: int = 0, **_: int
+) -> str:
+    """For example ``1,203 tokens in (1,024 cached), 48 out``; other figures are left out."""
+    from_cache = f" ({cached_tokens:,} cached)" if cached_tokens else ""
+    return f"{counted(prompt_tokens, 'token')} in{from_cache}, {completion_tokens:,} out"
 
 
 def dollars(cost: float) -> str:

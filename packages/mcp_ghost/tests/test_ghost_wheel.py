@@ -101,7 +101,7 @@ def test_on_windows_an_import_says_that_it_does_not_run_there(wanted: str, tmp_p
 
 
 def test_on_windows_the_command_line_says_so_in_one_line(tmp_path: Path) -> None:
-    code = "from mcp_ghost.cli.main import main; sys.exit(main(['tools', '--config', 'a.json']))"
+    code = "from mcp_ghost.__main__ import main; sys.exit(main(['tools', '--config', 'a.json']))"
     done = on_windows(code, tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"mcp-ghost: error: {POSIX_ONLY}\n"

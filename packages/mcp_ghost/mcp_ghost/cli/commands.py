@@ -4,8 +4,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from mcp_ghost.cli.flags import PROGRAM, Flags
 from mcp_ghost.cli.inspect import facts_of, show_facts
 from mcp_ghost.cli.program import DONE, FAILED, complain
 from mcp_ghost.cli.screen import standard_screen
-from mcp_ghost.cli.view import RunView, Typist, Warnings
+from mcp_ghost.cli.view import RunView, Warnings
 from mcp_ghost.config import load_servers
 from mcp_ghost.errors import GoldenExhaustedError
 from mcp_ghost.files import read_regular
@@ -27,39 +26,24 @@ _STARTUP_SECONDS = 30.0
 _logger = logging.getLogger(__name__)
 
 
-class _Terminal:
-    """Where runs are shown, and whoever sits there is asked."""
+def _view_of(flags: Flags, *, is_there: bool, types: bool = True) -> tuple[RunView, dict[str, Any]]:
+    """What shows runs, and their options, with which whoever sits at the terminal is asked.
 
-    def __init__(self, flags: Flags, *, is_there: bool, types: bool = True) -> None:
-        """``is_there``: somebody to ask; ``types``: answers are written as they come.
+    ``is_there``: somebody to ask; ``types``: answers are written as they come.
 
-        Raises:
-            ValueError: Somebody is to be asked, and nobody is there.
-        """
-        self.screen = screen = standard_screen(sys.stderr)
-        self.view = None if flags.quiet else RunView(screen)
-        types = types and sys.stdout is not None and sys.stdout.isatty()
-        self._typist = Typist(sys.stdout, screen) if types else None
-        self.options: dict[str, Any] = {"stream": types, "on_event": self._hear}
-        self.options |= flags.arguments()
-        person = Person(screen)
-        if is_there:
-            self.options["elicit"] = person.fill_in
-        if when := flags.approve_when(somebody_is_there=is_there):
-            self.options |= {"approve": person.approve, "approve_when": when}
-
-    def shown(self) -> AbstractContextManager[None]:
-        """While the block runs, warnings are shown too, and something moves."""
-        return self.view.shown() if self.view else nullcontext()
-
-    def has_shown(self, answer: object) -> bool:
-        """Whether ``answer`` was written as it came."""
-        return self._typist is not None and self._typist.has_shown(answer)
-
-    def _hear(self, event: Mapping[str, Any]) -> None:
-        left = self._typist.hear(event) if self._typist else event
-        if self.view:
-            self.view.show(left)
+    Raises:
+        ValueError: Somebody is to be asked, and nobody is there.
+    """
+    screen = standard_screen(sys.stderr)
+    types = types and sys.stdout is not None and sys.stdout.isatty()
+    view = RunView(screen, sys.stdout if types else None, quiet=flags.quiet)
+    options = {"stream": types, "on_event": view.show, **flags.arguments()}
+    person = Person(screen)
+    if is_there:
+        options["elicit"] = person.fill_in
+    if when := flags.approve_when(somebody_is_there=is_there):
+        options |= {"approve": person.approve, "approve_when": when}
+    return view, options
 
 
 def run(flags: Flags) -> int:
@@ -69,7 +53,7 @@ def run(flags: Flags) -> int:
         raise ValueError("The prompt is empty.")
     is_there = flags.prompt != "-" and _is_terminal()
     types = not (flags.json or flags.output_schema)
-    terminal = _Terminal(flags, is_there=is_there, types=types)
+    view, options = _view_of(flags, is_there=is_there, types=types)
     output = None
     if path := flags.output_schema:
         try:
@@ -78,25 +62,25 @@ def run(flags: Flags) -> int:
             raise ValueError(f"{path} is not JSON: {error}") from error
         if not isinstance(output, dict):
             raise ValueError(f"{path} is not a JSON schema: it must be an object.")
-    arguments = {"user_prompt": prompt, "output": output, **terminal.options}
+    arguments = {"user_prompt": prompt, "output": output, **options}
     fault = None
-    with terminal.shown():
+    with view.shown():
         if flags.record:
             recorded = asyncio.run(record_golden(flags.record, **arguments))
             result, fault = dict(recorded), recorded.fault
         else:
             result = asyncio.run(mcp_ghost(**arguments))
-    if terminal.view:
-        terminal.view.summary(result)
+    if not flags.quiet:
+        view.summary(result)
     answer = result["final_result"]
     if flags.json:
         _write(json.dumps(result, indent=2))
-    elif answer is not None and not terminal.has_shown(answer):
+    elif answer is not None and not view.has_shown(answer):
         is_text = isinstance(answer, str)
         _write(answer if is_text else json.dumps(answer, indent=2, ensure_ascii=False))
     if not (flags.json or result["success"]):
         complain(PROGRAM, result["summary"])
-    if fault and not terminal.view:  # which has shown the same line of the log
+    if fault and flags.quiet:  # else the view has shown the same line of the log
         complain(PROGRAM, f"{fault}. Nothing is recorded, but the run is done.")
     return DONE if result["success"] and not fault else FAILED
 
@@ -104,20 +88,20 @@ def run(flags: Flags) -> int:
 def chat(flags: Flags) -> int:
     """Do request after request until the input ends; return the last one's exit code."""
     is_there = _is_terminal()
-    terminal = _Terminal(flags, is_there=is_there)
+    view, options = _view_of(flags, is_there=is_there)
     if is_there and not flags.quiet:
         servers = ", ".join(load_servers(flags.config)) or "no server"
         offer = f"The model may call the tools of {servers}, started with your first request."
-        terminal.screen.text(offer)
-        terminal.screen.text("Enter sends a request; Ctrl-D or /exit ends the chat.", "dim")
+        view.screen.text(offer)
+        view.screen.text("Enter sends a request; Ctrl-D or /exit ends the chat.", "dim")
 
     async def converse() -> int:
         code = DONE
-        async with Ghost(**terminal.options) as ghost:
+        async with Ghost(**options) as ghost:
             async for request in _requests(is_there=is_there):
                 result = await ghost.run(request)
                 answer = result["final_result"]
-                if answer is not None and not terminal.has_shown(answer):
+                if answer is not None and not view.has_shown(answer):
                     said = result["conversation_history"][-1]["content"]  # as it is, without keys
                     _write(said)
                 code = DONE if result["success"] else FAILED
@@ -125,7 +109,7 @@ def chat(flags: Flags) -> int:
                     complain(PROGRAM, result["summary"])
         return code
 
-    with terminal.shown():
+    with view.shown():
         return asyncio.run(converse())
 
 

@@ -37,12 +37,11 @@ def show_facts(facts: JSONObject) -> None:
     took = duration(metadata.get("total_execution_time") or 0)
     screen.heading("Cost", took)
     for number, reply in enumerate(facts["replies"], start=1):
-        usage, failed = reply.get("token_usage"), reply.get("error") or reply.get("status", 200)
-        parts = [(f"request {number}", ""), (_usage(usage) if usage else "no figures", "dim")]
-        if failed != 200:
-            parts.append((f"failed: {failed}", "red"))
-        screen.parts(parts)
-    total = _usage(metadata.get("token_usage") or {})
+        usage, status = reply.get("token_usage"), reply.get("error") or reply.get("status", 200)
+        figures = tokens(**usage) if usage else "no figures"
+        failed = "" if status == 200 else f"failed: {status}"
+        screen.parts([(f"request {number}", ""), (figures, "dim"), (failed, "red")])
+    total = tokens(**(metadata.get("token_usage") or {}))
     calls = counted(len(facts["calls"]), "tool call")
     screen.parts([("all", "bold"), (total, ""), (calls, ""), (took, "")])
     screen.heading("Failures", str(len(facts["failures"])))
@@ -135,17 +134,9 @@ def _show_step(screen: Screen, step: JSONObject) -> None:
             (again, "yellow"),
             (one_line(attempt["error"] or "", 200), "red"),
         ]
-        screen.parts([part for part in parts if part[0]], mark=mark)
+        screen.parts(parts, mark=mark)
         mark = ""
     if step["content"]:
         screen.text(cap(step["content"], _LONGEST), "dim" if role == "system" else "")
     for call in step.get("calls", []):
         screen.parts([(f"{call['tool_name']} {call['arguments']}", "bold")], mark=" →")
-
-
-def _usage(usage: Mapping[str, int]) -> str:
-    return tokens(
-        usage.get("prompt_tokens", 0),
-        usage.get("cached_tokens", 0),
-        usage.get("completion_tokens", 0),
-    )

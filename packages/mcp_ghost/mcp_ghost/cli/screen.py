@@ -229,8 +229,8 @@ def _after(since: float) -> str:
 
 
 def _dotted(parts: Iterable[tuple[str, str]], line: Text) -> Text:
-    """``line`` with (text, style) after it, and dots between."""
-    for number, (text, style) in enumerate(parts):
+    """``line`` with (text, style) after it where there is a text, and dots between."""
+    for number, (text, style) in enumerate(part for part in parts if part[0]):
         line.append(_GAP if number else "", "dim").append(one_line(text), style)
     return line
 

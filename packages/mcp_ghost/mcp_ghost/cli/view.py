@@ -27,59 +27,85 @@ _NOTICES = {
 
 
 class RunView:
-    """Shows one run on a screen; ``show`` is for ``on_event``."""
+    """Shows runs on a screen, and writes each reply to ``output`` as it comes."""
 
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+    def __init__(self, screen: Screen, output: TextIO | None, *, quiet: bool) -> None:
+        """``quiet``: only replies are shown."""
+        self.screen = screen
+        self._output = output
+        self._quiet = quiet
         self._has_begun = False
+        self._typed, self._latest = "", ""
+        """What was written of the reply that is coming, and of the one before."""
 
     def show(self, event: Mapping[str, Any]) -> None:
-        """Draw ``event``; ignore an unknown one."""
-        kind = event["type"]
+        """Write or draw ``event``, for ``on_event``; ignore an unknown one."""
+        match event["type"]:
+            case "text" if self._output:
+                self.screen.idle()
+                self._typed += event["text"]
+                print(harmless(event["text"]), end="", file=self._output, flush=True)
+            case "reply_restart" if self._typed:
+                print("\n[the connection broke; the reply starts over]", file=self._output)
+                self._typed = ""
+            case "model_reply" if self._typed:
+                print(file=self._output, flush=True)
+                self._latest, self._typed = self._typed, ""
+            case kind if not self._quiet:
+                self._draw(kind, event)
+
+    def has_shown(self, answer: object) -> bool:
+        """Whether ``answer`` is what was written last."""
+        if self._output is None or not isinstance(answer, str):
+            return False
+        return answer.strip() == self._latest.strip()
+
+    def _draw(self, kind: str, event: Mapping[str, Any]) -> None:
         if kind in _NOTICES:
-            self._screen.text(one_line(_NOTICES[kind].format_map(event)), "yellow", mark="!")
+            self.screen.text(one_line(_NOTICES[kind].format_map(event)), "yellow", mark="!")
         # "server_failed" is left out: the engine's warning reports it, in full.
         match kind:
             case "run_start":
                 asked = " ".join(str(event[key]) for key in ("provider", "model") if event.get(key))
                 if not self._has_begun:  # a chat has many runs
-                    self._screen.heading("mcp_ghost", asked)
+                    self.screen.heading("mcp_ghost", asked)
                 self._has_begun = True
-                self._screen.progress("Servers are starting")
+                self.screen.progress("Servers are starting")
             case "server_connected":
                 parts = [(one_line(event["server"], 60), "green"), ("connected", "")]
-                self._screen.parts(parts, mark="✓", style="green")
+                self.screen.parts(parts, mark="✓", style="green")
             case "model_reply" if event["content"] and event["tool_calls"]:
-                self._screen.text(one_line(event["content"]), "dim italic", mark="…")
+                self.screen.text(one_line(event["content"]), "dim italic", mark="…")
             case "tool_call":
-                self._screen.busy(f"{event['tool_name']} {_arguments(event['arguments'])}")
+                self.screen.busy(f"{event['tool_name']} {_arguments(event['arguments'])}")
             case "tool_progress":
                 of_all = "" if event["total"] is None else f" of {event['total']:g}"
                 done = event["message"] or f"{event['progress']:g}{of_all}"
-                self._screen.busy(f"{event['tool_name']} {done}")
+                self.screen.busy(f"{event['tool_name']} {done}")
             case "tool_result":
                 is_good = event["success"]
                 mark, style = ("✓", "green") if is_good else ("✗", "red")
                 more = _arguments(event["arguments"]) if is_good else one_line(event["error"])
                 parts = [(one_line(event["tool_name"], 60), style)]
                 parts += [(duration(event["execution_time"]), ""), (more, "dim")]
-                self._screen.parts([part for part in parts if part[0]], mark=mark, style=style)
+                self.screen.parts(parts, mark=mark, style=style)
             case "run_end":
-                self._screen.idle()
+                self.screen.idle()
         if kind in _NOTICES or kind in ("server_connected", "tool_result"):
-            self._screen.busy("The model thinks …")
+            self.screen.busy("The model thinks …")
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """While the block runs, warnings are shown too, and something moves."""
-        handler = Warnings(lambda text: self._screen.text(text, "yellow", mark="!"))
+        """While the block runs, warnings are shown too if not ``quiet``, and something moves."""
+        handler = Warnings(lambda text: self.screen.text(text, "yellow", mark="!"))
         logger = logging.getLogger("mcp_ghost")
-        logger.addHandler(handler)
+        if not self._quiet:
+            logger.addHandler(handler)
         try:
             yield
         finally:
             logger.removeHandler(handler)
-            self._screen.idle()
+            self.screen.idle()
 
     def summary(self, result: dict[str, Any]) -> None:
         """The figures of a run that is over."""
@@ -92,7 +118,7 @@ class RunView:
             (tokens(usage["prompt_tokens"], 0, usage["completion_tokens"]), ""),
             (duration(metadata["total_execution_time"]), ""),
         ]
-        self._screen.parts(parts, mark="✓" if result["success"] else "✗")
+        self.screen.parts(parts, mark="✓" if result["success"] else "✗")
 
 
 class Warnings(logging.Handler):
@@ -110,35 +136,3 @@ class Warnings(logging.Handler):
 def _arguments(arguments: dict[str, Any]) -> str:
     shown = (f"{key}: {as_text(value)}" for key, value in arguments.items())
     return one_line(", ".join(shown), _SHOWN)
-
-
-class Typist:
-    """Writes the text of each reply to ``output`` as it comes; told of every event of a run."""
-
-    def __init__(self, output: TextIO, screen: Screen) -> None:
-        self._output = output
-        self._screen = screen
-        self._typed = ""
-        self._latest = ""
-
-    def has_shown(self, answer: object) -> bool:
-        """Whether ``answer`` is what was written last."""
-        return isinstance(answer, str) and answer.strip() == self._latest.strip()
-
-    def hear(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Write what ``event`` says; returns what of it is left for others to show."""
-        match event["type"]:
-            case "text":
-                self._screen.idle()
-                self._typed += event["text"]
-                self._output.write(harmless(event["text"]))
-                self._output.flush()
-            case "reply_restart" if self._typed:
-                self._output.write("\n[the connection broke; the reply starts over]\n")
-                self._typed = ""
-            case "model_reply" if self._typed:
-                self._output.write("\n")
-                self._output.flush()
-                self._latest, self._typed = self._typed, ""
-                return {**event, "content": ""}
-        return event

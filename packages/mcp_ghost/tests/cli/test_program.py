@@ -336,7 +336,7 @@ from mcp_ghost.cli.view import RunView
 def work():
     logger = logging.getLogger("mcp_ghost.servers.installers")
     logger.warning("without")
-    with RunView(standard_screen(sys.stderr)).shown():
+    with RunView(standard_screen(sys.stderr), None, quiet=False).shown():
         logger.warning("with")
     return 0
 program("demo", work)
