@@ -95,8 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _GAME,
         stories={"action": "append", "default": []},
         seed={"type": seed_number},
-        games={"type": whole_number()},
-        max_turns={"type": whole_number()},
+        N={"type": whole_number()},
         level={"choices": ("text", "status", "facts", "facts+exits")},
     )
     add_flags(parser, _OTHERS)

@@ -340,8 +340,7 @@ def parser() -> Parser:
         it.add_argument_group("what is played"),
         _PLAYED.format(protocols=", ".join(SHIPPED), suites=", ".join(SUITES)),
         seeds={"type": _seeds},
-        episodes=count,
-        turns=count,
+        N=count,
         shard={"type": _shard},
         fork={"type": episode_at_turn},
     )

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from mcp_ghost.results import each_text
-from mcp_ghost.tables import compiled, table
+from mcp_ghost.tables import patterns, table
 from mcp_ghost.text import harmless
 
 MASK = "***"
@@ -30,6 +30,7 @@ SHORTEST_SECRET = 8
 """Characters; blanking out shorter values would tear holes in ordinary words."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _table = functools.partial(table, "mcp_ghost", "redact.toml")
+_patterns = functools.partial(patterns, "mcp_ghost", "redact.toml")
 
 
 @functools.cache
@@ -39,11 +40,6 @@ def _by_form() -> tuple[re.Pattern[str], tuple[str, ...]]:
     begun, anywhere = ("|".join("".join(it["form"]) for it in them) for them in (tokens, others))
     signs = tuple(chain.from_iterable(it["signs"] for it in tokens + others))
     return re.compile(rf"(?<![A-Za-z0-9_-])(?:{begun})|{anywhere}"), signs
-
-
-@functools.cache
-def _patterns(kind: str) -> dict[str, re.Pattern[str]]:
-    return compiled(_table()[kind])
 
 
 class Redactor:

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Collection
-from functools import cache
 
 from mcp_ghost.names import folded
 from mcp_ghost.results import parsed
-from mcp_ghost.tables import compiled, table
+from mcp_ghost.tables import patterns
 
 _FENCE = re.compile(r"```[\w-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[\w.-]+")
@@ -20,11 +19,6 @@ _BROKEN = re.compile(
 )
 
 
-@cache
-def _forms() -> dict[str, re.Pattern[str]]:
-    return compiled(table("mcp_ghost", "spoken.toml"))
-
-
 def is_spoken_call(text: str, tools: Collection[str]) -> bool:
     """Whether ``text`` is a call of one of ``tools``, or begins or ends with one.
 
@@ -34,7 +28,7 @@ def is_spoken_call(text: str, tools: Collection[str]) -> bool:
     names = {_plain(tool) for tool in tools}
     if not names or not text.strip():
         return False
-    forms = _forms()
+    forms = patterns("mcp_ghost", "spoken.toml")
     if mark := forms["mark"].search(text):
         words = _WORD.findall(text, mark.start())
         behind, between = _WORD.finditer(text, mark.end()), forms["between"]

@@ -20,6 +20,7 @@ def compiled(patterns: Mapping[str, list[str]]) -> dict[str, re.Pattern[str]]:
 
 
 @cache
-def patterns(package: str, path: str, section: str) -> dict[str, re.Pattern[str]]:
-    """Return the regular expressions in a section of a table."""
-    return compiled(table(package, path)[section])
+def patterns(package: str, path: str, section: str = "") -> dict[str, re.Pattern[str]]:
+    """Return the regular expressions in a table, or in a section of it."""
+    whole = table(package, path)
+    return compiled(whole[section] if section else whole)

@@ -85,14 +85,16 @@ class Parser(argparse.ArgumentParser):
 def add_flags(where: argparse._ActionsContainer, described: str, **more: Mapping[str, Any]) -> None:
     """Add the flags that ``described`` lists, each on a line such as ``-o --output FILE  where``.
 
-    One that names no value is a switch. ``more`` gives, by flag, what else ``add_argument`` takes.
+    One that names no value is a switch. ``more`` gives, by the names of values and of flags, what
+    else ``add_argument`` takes.
     """
     for line in described.splitlines():
         spelling, meaning = re.split(r"\s{2,}", line, maxsplit=1)
         words = spelling.split()
         names = [word for word in words if word.startswith("-")]
         takes = {"metavar": words[-1]} if words != names else {"action": "store_true"}
-        options = {**takes, **more.get(names[-1].strip("-").replace("-", "_"), {})}
+        flag = names[-1].strip("-").replace("-", "_")
+        options = {**takes, **more.get(words[-1], {}), **more.get(flag, {})}
         where.add_argument(*names, help=meaning, **options)
 
 

@@ -37,8 +37,8 @@ examples:
   mcp-ghost replay tests/goldens/openai/database_report.json
 """
 DEFAULT_SYSTEM_PROMPT = "Do what the user asks. Use the tools where they help."
+_CONFIG = "--config FILE       the MCP servers: a file of your own or another program's\n"
 _WHAT_TO_DO = """\
---config FILE       the MCP servers: a file of your own or another program's
 --provider NAME     openai, anthropic or gemini
 --system TEXT       the system prompt
 """
@@ -51,8 +51,10 @@ _MODEL = """\
 --no-server-instructions  keep the servers' instructions from the model
 --reasoning-effort E  how hard the model thinks: none, minimal, low, medium, high, xhigh or max
 """
-_LIMITS = """\
+_STARTUP = """\
 --startup-timeout S  seconds for one server to start (default 30; 120 where it may be downloaded)
+"""
+_LIMITS = """\
 --timeout S         seconds for one tool call (default 30)
 --progress-extends-timeout  restart a call's timeout whenever its server reports progress
 --llm-timeout S     seconds for one model reply (default 120)
@@ -77,18 +79,19 @@ _OUTPUT = """\
 """
 _OPTIONS = tuple(
     flag.removeprefix("no-").replace("-", "_")
-    for flag in re.findall("^--([a-z-]+)", _MODEL + _LIMITS + _CHOICE, re.M)
+    for flag in re.findall("^--([a-z-]+)", _MODEL + _STARTUP + _LIMITS + _CHOICE, re.M)
 )
-_PATTERNS = {"nargs": "+", "action": "extend"}
 _READ: dict[str, dict[str, Any]] = {
     "S": {"type": seconds},
     "N": {"type": whole_number()},
     "D": {"type": number},
     "T": {"type": number},
-    "PATTERN": _PATTERNS,
-    "WHEN": _PATTERNS,
+    **{name: {"nargs": "+", "action": "extend"} for name in ("PATTERN", "WHEN")},
+    **{name: {"required": True} for name in ("config", "provider", "prompt")},
+    "system": {"default": DEFAULT_SYSTEM_PROMPT},
+    "no_server_instructions": {"action": "store_false", "dest": "server_instructions"},
 }
-"""How the value of a flag is read, by what its line calls it."""
+"""How the value of a flag is read, by what its line calls it, or by the flag."""
 
 
 class Flags(argparse.Namespace):
@@ -135,25 +138,20 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    needed = {flag: {"required": True} for flag in ("config", "provider", "prompt")}
-    system = {"default": DEFAULT_SYSTEM_PROMPT}
     for name, purpose, asked, output in (
         ("run", "run one operation", _PROMPT, f"{_OUTPUT}{_QUIET}"),
         ("chat", "talk with a model that may call tools; Ctrl-D ends it", "", _QUIET),
     ):
         command = add_command(commands, name, purpose)
         group = command.add_argument_group("what to do")
-        add_flags(group, f"{_WHAT_TO_DO}{asked}", **needed, system=system)
-        _add_options(command.add_argument_group("model"), _MODEL)
+        add_flags(group, f"{_CONFIG}{_WHAT_TO_DO}{asked}", **_READ)
+        add_flags(command.add_argument_group("model"), _MODEL, **_READ)
         add_trust(command)
-        _add_options(command.add_argument_group("limits"), f"{_LIMITS}{_CHOICE}{_APPROVE}")
+        limits = command.add_argument_group("limits")
+        add_flags(limits, f"{_STARTUP}{_LIMITS}{_CHOICE}{_APPROVE}", **_READ)
         add_flags(command.add_argument_group("output"), output)
     tools = add_command(commands, "tools", "list the tools of the servers")
-    config = next(line for line in _WHAT_TO_DO.splitlines() if "--config" in line)
-    startup = next(line for line in _LIMITS.splitlines() if "--startup" in line)
-    add_flags(tools, config, **needed)
-    _add_options(tools, f"{startup}\n{_CHOICE}")
-    add_flags(tools, "--json  print everything as JSON")
+    add_flags(tools, f"{_CONFIG}{_STARTUP}{_CHOICE}--json  print everything as JSON", **_READ)
     inspect = add_command(commands, "inspect", "show a recorded run step by step")
     inspect.add_argument("file", metavar="FILE", help="a golden, or what 'run --json' printed")
     add_flags(inspect, "--json  print it as JSON")
@@ -178,10 +176,3 @@ class _Version(argparse.Action):
 
         print(f"{PROGRAM} {__version__}")
         parser.exit()
-
-
-def _add_options(where: argparse._ActionsContainer, described: str) -> None:
-    values = dict(re.findall(r"^--([a-z-]+) ([A-Z]+)", described, re.M))
-    read = {flag.replace("-", "_"): _READ.get(value, {}) for flag, value in values.items()}
-    off = {"action": "store_false", "dest": "server_instructions"}
-    add_flags(where, described, no_server_instructions=off, **read)

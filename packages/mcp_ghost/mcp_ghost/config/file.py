@@ -73,12 +73,7 @@ def may_start(path: Path, *, fails: bool = False) -> bool:
     servers = load_servers(path, check=False)
     entries = {name: it.model_dump(exclude_defaults=True) for name, it in servers.items()}
     asked = {f"server {json.dumps(name)}": json.dumps(it) for name, it in entries.items()}
-    try:
-        return may_use(path, asked, fails=fails)
-    except OSError as error:
-        raise MCPConfigError(
-            f"MCP configuration {path} cannot be read: {error.strerror}"
-        ) from error
+    return may_use(path, asked, fails=fails)
 
 
 def _document(path: Path, lenient: bool) -> object:

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from local_model.transport import embedded_transport
-from mcp_ghost.cli.main import main
+from mcp_ghost.__main__ import main
 from mcp_ghost.golden import (
     assert_matches_golden,
     load_golden,
