@@ -87,16 +87,13 @@ class HttpLink:
         wire = HttpTransport(self.config.url or "", config, self.redactor, one_stream=is_older)
         self._wire = wire
         if config.auth is not None:
-            await import_with_sdk("mcp_ghost.servers.oauth.provider")  # which few need
-            from mcp_ghost.servers.oauth.provider import provider_for
+            await import_with_sdk("mcp_ghost.servers.oauth.sign_in")  # which few need
             from mcp_ghost.servers.oauth.sign_in import SignIn
 
             bare = httpx2.URL(config.url or "").copy_with(userinfo=b"", query=None, fragment=None)
-            check_page = wire.issuers.check_page
-            provided = provider_for(
-                str(bare), wire.address, config.auth, self.authorize, check_page
+            wire.sign_in = SignIn(
+                str(bare), wire.address, config.auth, self.authorize, wire.issuers
             )
-            wire.sign_in = SignIn(*provided, config.auth.scopes)
         client = httpx2.AsyncClient(
             transport=wire,
             auth=wire.sign_in,

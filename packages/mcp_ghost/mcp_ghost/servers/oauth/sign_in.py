@@ -1,16 +1,24 @@
-"""Signing in, as it concerns one request after the other."""
+"""Signing in, as it concerns one request after the other. Imports the SDK."""
 
 import asyncio
 import re
+import warnings
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider, OAuthRegistrationError
+from mcp import MCPDeprecationWarning
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.auth.utils import is_valid_client_metadata_url
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
 
+from mcp_ghost.config import OAuth
 from mcp_ghost.errors import MCPError
-from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, FAULT, Failure
-from mcp_ghost.servers.oauth.store import Store
+from mcp_ghost.servers.oauth.browser import Send, address_to_return_to
+from mcp_ghost.servers.oauth.network import ELSEWHERE, FAILED, FAULT, Failure, IssuerPolicy
+from mcp_ghost.servers.oauth.store import Store, secret_method
 
 _CHALLENGE = "www-authenticate"
 _LONG_AGO = 1.0
@@ -23,18 +31,105 @@ class SignIn(httpx2.Auth):
     """
 
     def __init__(
-        self, provider: OAuthClientProvider, store: Store, scopes: list[str] | None = None
+        self, url: str, shown: str, auth: OAuth, authorize: Send, issuers: IssuerPolicy
     ) -> None:
-        """``scopes``: what to ask for instead of what the server names."""
-        self._provider = provider
-        self._store = store
-        self._scopes = " ".join(scopes or ())
+        """Nothing is sent yet.
+
+        Args:
+            url: That of the server, without anything secret.
+            shown: The same as it may be written down.
+            auth: How the entry says that one signs in.
+            authorize: Says who takes part, and sends a person to an address.
+            issuers: Where a person may be sent.
+        """
+        self._url = url
+        self._auth = auth
+        self._authorize = authorize
+        self._issuers = issuers
+        self._page = ""
+        """Where a person has to go."""
+        self._scopes = " ".join(auth.scopes)
+        """What to ask for instead of what the server names."""
         self.is_done = False
         """Whether requests are answered, as far as is known."""
         self._failure: Failure | None = None
         self._fault: str | None = None
         """What went wrong on the network."""
         self._one_at_a_time = asyncio.Lock()
+        asked = [auth.client_id, sorted(auth.scopes), auth.grant_type]
+        if auth.grant_type == "client_credentials":
+            self._store = Store(url, shown, asked)
+            with warnings.catch_warnings():
+                # Without an issuer: the first that was met, like all that is trusted on first use.
+                warnings.simplefilter("ignore", MCPDeprecationWarning)
+                self._provider: OAuthClientProvider = ClientCredentialsOAuthProvider(
+                    url,
+                    self._store,
+                    auth.client_id or "",
+                    auth.client_secret or "",
+                    scope=self._scopes or None,
+                    issuer=auth.issuer or self._store.kept.issuer,
+                )
+        else:
+            # The address of a document that describes the client (CIMD).
+            is_document = is_valid_client_metadata_url(auth.client_id)
+            fixed = None
+            if auth.client_id is not None and not is_document:  # registered beforehand
+                fixed = OAuthClientInformationFull(
+                    client_id=auth.client_id,
+                    client_secret=auth.client_secret,
+                    issuer=auth.issuer,
+                )
+            self._store = Store(url, shown, asked, fixed)
+            back = auth.redirect_uri or self._way_back()
+            self._provider = OAuthClientProvider(
+                url,
+                OAuthClientMetadata.model_validate(
+                    {"client_name": "mcp_ghost", "redirect_uris": [back]}
+                ),
+                self._store,
+                self._note_page,
+                self._came_back,
+                auth.client_id if is_document else None,
+            )
+        self._store.fill(self._provider.context)
+
+    def _way_back(self) -> str:
+        """Where the browser is sent: as registered, as long as something can listen there."""
+        client = self._store.kept.client
+        registered = str(client.redirect_uris[0]) if client and client.redirect_uris else None
+        back = address_to_return_to(registered)
+        if back != registered:
+            self._store.kept.client = None  # which was registered with the other address
+        return back
+
+    async def _note_page(self, url: str) -> None:
+        self._page = url
+
+    async def _came_back(self) -> AuthorizationCodeResult:
+        """Send a person to the page, and read the address at the end."""
+        await self._issuers.check_page(self._page)
+        context = self._provider.context
+        metadata = context.oauth_metadata
+        issues = str(metadata.token_endpoint) if metadata else context.auth_server_url or self._page
+        # In ASCII, so that no host looks like another.
+        parties = (self._url, self._page, issues)
+        server, page, token = (httpx2.URL(it).netloc.decode() for it in parties)
+        back = await self._authorize(
+            self._page,
+            f"The MCP server at {server} sends you to {page} to sign in; "
+            f"{token} then gives this program the token.",
+        )
+        query = parse_qs(urlsplit(back).query)
+        if "error" in query:
+            raise OAuthFlowError(": ".join(query["error"] + query.get("error_description", [])))
+        if self._auth.client_secret and context.client_info is not None:
+            # Nobody has said yet how it is sent.
+            context.client_info.token_endpoint_auth_method = secret_method(metadata)
+        return AuthorizationCodeResult.model_validate(
+            {name: query.get(name, [""])[0] or None for name in ("state", "iss")}
+            | {"code": query.get("code", [""])[0]}
+        )
 
     @property
     def secrets(self) -> set[str]:
