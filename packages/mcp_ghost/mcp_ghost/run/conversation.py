@@ -182,11 +182,7 @@ def _marked(role: str, text: str) -> Message:
 
 
 def checked_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A copy of ``messages``.
-
-    Raises:
-        ValueError: They are not a conversation.
-    """
+    """A copy of ``messages``; a ValueError if they are not a conversation."""
     usable = isinstance(messages, Sequence) and not isinstance(messages, str)
     if not usable or not all(_is_message(it) for it in messages):
         raise ValueError("messages must be a list like Ghost.messages.")

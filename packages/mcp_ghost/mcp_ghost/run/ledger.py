@@ -142,11 +142,7 @@ class Questions:
     async def elicit(
         self, server: str, message: str, schema: dict[str, Any]
     ) -> dict[str, Any] | None:
-        """The answer, if it is known; else the calls under way there are dropped.
-
-        Raises:
-            LaterError: It is not known.
-        """
+        """The answer, if it is known; else drop the calls under way there, and raise LaterError."""
         asked = {"server": server, "message": message, "schema": schema}
         for known in self.answers:
             answer: dict[str, Any] | None = known["answer"]

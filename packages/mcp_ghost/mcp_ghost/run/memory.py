@@ -142,8 +142,6 @@ class Compaction:
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], write: Write
     ) -> bool:
         """Show less of ``messages``, which were too long; returns whether that is possible."""
-        if self._only_latest:
-            return False
         before = self._sent
         head, exchanges = _parts(messages)
         self._limit = round(self._tokens(self._past.shown(head, exchanges), tools) * _ROOMY)

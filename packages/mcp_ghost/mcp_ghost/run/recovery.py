@@ -179,11 +179,7 @@ class Approved(RunWrapper):
         self._turn = asyncio.Lock()
 
     def check(self, calls: Sequence[Call]) -> None:
-        """Look at all calls of a reply before the first is made.
-
-        Raises:
-            PausedError: Some of them wait for a decision.
-        """
+        """Look at all calls of a reply first, and raise PausedError if some wait for a decision."""
         ledger, settings, pending = self._run.ledger, self._run.settings, []
         pauses = settings["pause"] and settings["approve"] is None
         for call in calls if pauses else ():
@@ -298,7 +294,7 @@ class GhostPolicy(CallPolicy):
             text = prompts.failure(tool, outcome.reason)
             return Told(kind, failure(text), stopped=f"{outcome.reason}.")
         account, events, reason = self._run.account, self._run.events, outcome.reason
-        if not account.knows(call):  # it was not even tried
+        if call.place not in account.attempts:  # it was not even tried
             record = account.tried(call, outcome, 0.0)
             await events.emit("tool_result", **asdict(record))
         message = account.words(reason)

@@ -114,21 +114,16 @@ class _Index:
         function = {"name": FIND_TOOLS, "description": description, "parameters": parameters}
         self.finder: ToolSchema = {"type": "function", "function": function}
         self._words = {name: Counter(_words_of(tool)) for name, tool in self.tools.items()}
-        self._lengths = {name: sum(words.values()) for name, words in self._words.items()}
+        self._lengths = {name: words.total() for name, words in self._words.items()}
         self._mean = sum(self._lengths.values()) / max(len(tools), 1)
-        self._in: defaultdict[str, list[str]] = defaultdict(list)
-        for name, words in self._words.items():
-            for word in words:
-                self._in[word].append(name)
 
     def best(self, query: str) -> list[ToolSchema]:
         """The tools that fit best, the best one first."""
         scores: defaultdict[str, float] = defaultdict(float)
         for word in dict.fromkeys(_words(query)):
-            holders = self._in.get(word, [])
-            rarity = math.log(1 + (len(self.tools) - len(holders) + 0.5) / (len(holders) + 0.5))
-            for name in holders:
-                count = self._words[name][word]
+            counts = {name: words[word] for name, words in self._words.items() if word in words}
+            rarity = math.log(1 + (len(self.tools) - len(counts) + 0.5) / (len(counts) + 0.5))
+            for name, count in counts.items():
                 length = 1 - _LENGTH_MATTERS + _LENGTH_MATTERS * self._lengths[name] / self._mean
                 weight = (_SATURATION + 1) / (count + _SATURATION * length)
                 scores[name] += rarity * count * weight

@@ -117,14 +117,7 @@ class OtherOptions(TypedDict, total=False):
     extra_body: Annotated[
         Mapping[str, Any] | None, Option("a dict of names and JSON values", check=_is_json)
     ]
-    tools: Annotated[
-        Sequence[Callable[..., Any]],
-        Option(
-            "a list of functions",
-            (),
-            check=lambda it: isinstance(it, Sequence) and all(map(callable, it)),
-        ),
-    ]
+    tools: Annotated[Sequence[Callable[..., Any]], Option("a list of functions", ())]
     allow: Annotated[Sequence[str] | None, _patterns()]
     deny: Annotated[Sequence[str] | None, _patterns()]
     server_instructions: Annotated[bool, Option("True or False", default=True)]

@@ -45,11 +45,7 @@ class State:
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | str | Path) -> State:
-        """What ``Run.state`` gave, or the path of a checkpoint with it.
-
-        Raises:
-            ValueError: It is neither.
-        """
+        """What ``Run.state`` gave, or the path of a checkpoint with it; else a ValueError."""
         kept: object = given
         if isinstance(given, str | Path):
             try:

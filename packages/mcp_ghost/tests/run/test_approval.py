@@ -394,6 +394,23 @@ def test_a_killed_run_goes_on_and_repeats_only_what_may_be_repeated(
     assert (again["final_result"], again["success"]) == ("Well.", True)  # nobody was asked
 
 
+@pytest.mark.parametrize(
+    ("script", "left", "answer"),
+    [
+        ([tool_reply([("bank.balance", {"name": "look"})]), "So far."], [], "So far."),
+        (["", ""], ["Well."], "Well."),
+    ],
+)
+def test_a_run_that_is_over_is_asked_again_only_if_it_has_no_answer(
+    bank: Bank, tmp_path: Path, script: list[Reply | str], left: list[Reply | str], answer: str
+) -> None:
+    at, servers = tmp_path / "run.json", {"bank": bank.trusted}
+    play(script, servers, checkpoint=at, max_iterations=1)
+    end, model = gone_on(at, None, left, servers, max_iterations=1)
+    assert (end["final_result"], end["success"]) == (answer, True)
+    assert len(model.requests) == len(left)
+
+
 def test_a_checkpoint_that_cannot_be_written_ends_the_run_before_it_acts(
     bank: Bank, tmp_path: Path
 ) -> None:

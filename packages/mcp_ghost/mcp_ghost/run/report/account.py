@@ -158,7 +158,7 @@ class Account:
     usage: Usage = field(default_factory=Usage)
     is_priced: bool = False
     """Whether a reply came with a price."""
-    _chain: dict[Place, ToolRecord] = field(default_factory=dict)
+    attempts: dict[Place, ToolRecord] = field(default_factory=dict)
     _errors: list[tuple[Place, ErrorRecord]] = field(default_factory=list)
 
     def clean(self, value: object) -> JSON:
@@ -195,12 +195,8 @@ class Account:
             reasoning=self.clean_text(call.reasoning),
             retry_attempt=call.number,
         )
-        self._chain[call.place] = record
+        self.attempts[call.place] = record
         return record
-
-    def knows(self, call: Call) -> bool:
-        """Whether the chain has a link for ``call``."""
-        return call.place in self._chain
 
     def failed(
         self,
@@ -221,7 +217,7 @@ class Account:
     @property
     def chain(self) -> list[ToolRecord]:
         """The attempts in the order the model asked for them; parallel calls end in any order."""
-        return [self._chain[place] for place in sorted(self._chain)]
+        return [self.attempts[place] for place in sorted(self.attempts)]
 
     @property
     def errors(self) -> list[ErrorRecord]:
@@ -235,7 +231,7 @@ class Account:
             "backtracks": self.backtracks,
             "usage": asdict(self.usage),
             "is_priced": self.is_priced,
-            "chain": [[list(place), asdict(record)] for place, record in self._chain.items()],
+            "chain": [[list(place), asdict(record)] for place, record in self.attempts.items()],
             "errors": [[list(place), asdict(record)] for place, record in self._errors],
         }
 
@@ -243,19 +239,19 @@ class Account:
         """Go on from what ``to_dict`` gave."""
         self.replies, self.backtracks = kept["replies"], kept["backtracks"]
         self.usage, self.is_priced = Usage(**kept["usage"]), kept["is_priced"]
-        self._chain = {(*at,): ToolRecord(**record) for at, record in kept["chain"]}
+        self.attempts = {(*at,): ToolRecord(**record) for at, record in kept["chain"]}
         self._errors = [((*at,), ErrorRecord(**record)) for at, record in kept["errors"]]
 
     def metadata(self, seconds: float) -> RunMetadata:
         """The figures of a run that took ``seconds``."""
-        succeeded = sum(record.success for record in self._chain.values())
+        succeeded = sum(record.success for record in self.attempts.values())
         return RunMetadata(
             total_execution_time=seconds,
             total_iterations=self.replies,
             tools_discovered=self.tools_discovered,
             servers_connected=len(self.servers),
             backtrack_count=self.backtracks,
-            success_rate=succeeded / len(self._chain) if self._chain else 1.0,
+            success_rate=succeeded / len(self.attempts) if self.attempts else 1.0,
             token_usage=self.usage,
         )
 
