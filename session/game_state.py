@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from mcp_ghost.messages import Usage
+from mcp_ghost.text import counted
 
 UNKNOWN = "unknown"
 """How a fact that is not known is shown."""
@@ -280,6 +281,13 @@ class TurnRecord(Value):
     def place_id(self) -> int | None:
         """The id of the room where the command was given."""
         return self.place.id if self.place else None
+
+    @property
+    def score_change(self) -> str:
+        """For example ``+5 points, now 15`` or ``-1 point, now 9``."""
+        points = self.scored or 0
+        sign = "+" if points > 0 else "-"
+        return f"{sign}{counted(abs(points), 'point')}, now {self.after.score}"
 
 
 class FailedTurn(Value):

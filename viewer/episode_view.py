@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 from evaluation.achievements.achievement import Achievement, Achievements, earned_by, shipped
 from mcp_ghost.messages import Usage
 from mcp_ghost.results import JSONObject
-from mcp_ghost.text import gained, one_line
+from mcp_ghost.text import one_line
 from session.game_configuration import GameConfiguration
 from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
@@ -226,7 +226,7 @@ class EpisodeView(EpisodeFold):
             share = 100 * (self._achievements - len(self._unearned)) / self._achievements
             self._progress.append((turn, round(share, 1)))
         if record.scored:
-            self._mark(turn, "score", f"{gained(record.scored)}, now {after.score}")
+            self._mark(turn, "score", record.score_change)
         if record.died:
             self._mark(turn, "death", "The player died")
         if record.won:

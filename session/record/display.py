@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from mcp_ghost.cli.screen import Screen
-from mcp_ghost.text import duration, gained, one_line
+from mcp_ghost.text import duration, one_line
 from session.game_state import FailedTurn, Hint, TurnRecord
 from session.knowledge import Reflection
 from session.record.schema import (
@@ -133,7 +133,7 @@ class EpisodeDisplay:
         outcome = []
         if record.scored:
             style = "bold green" if record.scored > 0 else "bold red"
-            outcome.append((f"{gained(record.scored)}, now {record.after.score}", style))
+            outcome.append((record.score_change, style))
         if record.died:
             outcome.append(("died", "bold red"))
         if record.won:

@@ -58,10 +58,8 @@ class ToolNames:
 
     def decode(self, wire: str) -> str:
         """Our name for ``wire``; what a model invented comes back unchanged."""
-        if known := self._name.get(wire):
-            return known
         bare = _AROUND.sub("", wire)
-        if known := self._name.get(bare):
+        if known := self._name.get(wire) or self._name.get(bare):
             return known
         word = folded(bare)
         # In other letters, or without its server's name.

@@ -78,11 +78,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun[:-1]}ies" if ends_in_y else f"{number:,} {noun}s"
 
 
-def gained(points: int) -> str:
-    """For example ``+5 points`` or ``-1 point``."""
-    return f"{'+' if points > 0 else '-'}{counted(abs(points), 'point')}"
-
-
 def duration(seconds: float) -> str:
     """For example ``4 ms``, ``1.2 s``, ``3 min 5 s`` or ``2 h 4 min``."""
     if seconds < 0.1:

@@ -143,9 +143,8 @@ class ProviderClient:
         self._retry = retry or RetryPolicy()
         self._breaker = breaker
         self._given_transport = transport
-        self._kept: Transport | None = None
-        self._home: asyncio.AbstractEventLoop | None = None
-        """The event loop to which those connections belong."""
+        self._kept: dict[asyncio.AbstractEventLoop, Transport] = {}
+        """By the event loop to which the connections belong; there is one."""
         self._accepted_by: defaultdict[str, refusal.Accepted] = defaultdict(refusal.Accepted)
         self._defaults = {"max_tokens": max_tokens, "temperature": temperature}
         self._version = ""
@@ -260,22 +259,21 @@ class ProviderClient:
 
     async def close(self) -> None:
         """Close the connections that ``async with`` kept; the client stays usable."""
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            await kept.aclose()
+        kept, self._kept = self._kept, {}
+        for transport in kept.values():
+            await transport.aclose()
 
     async def __aenter__(self) -> Self:
-        if self._kept is None or self._home is not asyncio.get_running_loop():
-            self._home = asyncio.get_running_loop()
-            self._kept = Transport(self._endpoint, self._given_transport)
+        if (loop := asyncio.get_running_loop()) not in self._kept:
+            self._kept = {loop: Transport(self._endpoint, self._given_transport)}
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def _transport(self) -> AbstractAsyncContextManager[Transport]:
-        if self._kept is not None and self._home is asyncio.get_running_loop():
-            return nullcontext(self._kept)
+        if kept := self._kept.get(asyncio.get_running_loop()):
+            return nullcontext(kept)
         return aclosing(Transport(self._endpoint, self._given_transport))
 
     async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:

@@ -187,8 +187,8 @@ async def test_whatever_trickles_in_the_deadline_ends_it(begin: bytes, on_and_on
 
 
 def pool_of(client: ProviderClient) -> httpcore2.AsyncConnectionPool:
-    assert client._kept is not None
-    transport = client._kept._http
+    (kept,) = client._kept.values()
+    transport = kept._http
     assert isinstance(transport, httpx2.AsyncHTTPTransport)
     return transport._pool
 
