@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 
     Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
-_MOST_CORRECTIONS = 16
-"""Of one request; each is made once."""
+_MOST_FAILED = 100
+"""Tries of one call, after which nothing more is learned from refusals."""
 _log = logging.getLogger(__name__)
 _MOST_TRIES = 40
 """Requests to find refused tools among a hundred: about 14 for one of them, 24 for two."""
@@ -279,7 +279,7 @@ class ProviderClient:
     async def _accepted(self, call: Exchange, headers: Mapping[str, str]) -> LLMResponse:
         """The reply to what the model accepts: what it refuses is left out from then on."""
         model, accepted = call.request.model, self._accepted_by[call.request.model]
-        left, corrections = None, 0
+        left: LLMStatusError | None = None
         async with self._transport() as transport:
             while True:
                 wire = self._encoded(call, headers)
@@ -309,10 +309,8 @@ class ProviderClient:
                         bad = await self._tried_tools(transport, call, headers, error)
                         if self._leave_out(bad, error, model):
                             continue
-                    corrections += 1
-                    if corrections > _MOST_CORRECTIONS:
-                        raise
-                    if not learned:  # where the other wire is missing, the first error says more
+                    if not learned or len(call.tries) > _MOST_FAILED:
+                        # Where the other wire is missing, the first error says more.
                         is_missing = refusal.named_wire(wire.path, error) == "chat"
                         raise (left if left and is_missing else error) from None
                     self._log_refused(learned, error, model)

@@ -297,14 +297,13 @@ class _Reader:
 
     def _piece(self, given: object, depth: int) -> JSONObject:
         """One of ``allOf``, with what it refers to."""
-        reference = given.get("$ref") if isinstance(given, Mapping) else None
-        if not isinstance(given, Mapping) or not isinstance(reference, str):
-            return self._read(given, depth)
-        if reference not in self._inlined:
-            self._inlined[reference] = {}  # one that leads back into itself adds nothing
-            self._inlined[reference] = self._read(self._target(reference) or {}, depth)
-        rest = {key: value for key, value in given.items() if key != "$ref"}
-        return merged([self._inlined[reference], self._read(rest, depth)])
+        match given:
+            case {"$ref": str(reference), **rest}:
+                if reference not in self._inlined:
+                    self._inlined[reference] = {}  # one that leads back into itself adds nothing
+                    self._inlined[reference] = self._read(self._target(reference) or {}, depth)
+                return merged([self._inlined[reference], self._read(rest, depth)])
+        return self._read(given, depth)
 
     def _target(self, reference: str) -> Mapping[str, Any] | None:
         first = found = _pointed_at(reference, self._root)

@@ -406,6 +406,16 @@ def test_corrections_end_when_each_was_tried() -> None:
     assert len(asked) == len({*asked}) == 6
 
 
+def test_a_server_that_always_wants_less_is_given_up() -> None:
+    def stubborn(request: ModelRequest) -> Reply:
+        asked = request.body["max_tokens"]
+        return Reply(openai(f"max_tokens: {asked} > {asked - 1}, which is the maximum"), 400)
+
+    with ModelServer(stubborn) as model, pytest.raises(LLMStatusError, match="the maximum"):
+        ask(model, max_tokens=9_000)
+    assert len(model.requests) == 101
+
+
 CALLED: list[dict[str, Any]] = [
     {"role": "user", "content": "Hi."},
     {
