@@ -20,7 +20,7 @@ from mcp_ghost.golden.file import Golden, as_golden
 from mcp_ghost.golden.scrub import Scrubber, places, same
 from mcp_ghost.providers.common import at, dicts_in
 from mcp_ghost.providers.responses import is_response
-from mcp_ghost.results import JSONObject, as_text, parsed
+from mcp_ghost.results import as_text, parsed
 from mcp_ghost.text import counted, one_line
 
 SameAnswer: TypeAlias = Callable[[Any, Any], bool | str]
@@ -164,12 +164,13 @@ def _differences(
     )
     if failed != failed_now:
         yield f"errors: recorded {_arrows(failed)}, now {_arrows(failed_now)}"
-    before, after = (it.get("execution_metadata", {}) for it in (expected, now))
-    seconds, seconds_now = (it.get("total_execution_time") or 0 for it in (before, after))
-    yield from _bound(seconds, seconds_now, time_factor, _TIME_SLACK, "seconds")
-    usage, usage_now = (it.get("token_usage") or {} for it in (before, after))
-    tokens, tokens_now = (it.get("total_tokens") or 0 for it in (usage, usage_now))
-    yield from _bound(tokens, tokens_now, token_factor, _TOKEN_SLACK, "tokens")
+    for unit, factor, slack, *path in (
+        ("seconds", time_factor, _TIME_SLACK, "total_execution_time"),
+        ("tokens", token_factor, _TOKEN_SLACK, "token_usage", "total_tokens"),
+    ):
+        before, after = (at(it, "execution_metadata", *path) or 0 for it in (expected, now))
+        if factor is not None and after > (limit := before * factor + slack):
+            yield f"{unit}: {after:.6g}, more than the limit of {limit:.6g} (recorded {before:.6g})"
 
 
 def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]:
@@ -195,13 +196,6 @@ def _calls(expected: list[Any], now: list[Any], golden: Golden) -> Iterator[str]
             yield difference(f"{which}: arguments", before["arguments"], after["arguments"])
         elif is_compared and not same(before["result"], after["result"]):
             yield difference(f"{which}: result", before["result"], after["result"])
-
-
-def _bound(
-    recorded: float, now: float, factor: float | None, slack: float, unit: str
-) -> Iterator[str]:
-    if factor is not None and now > (limit := recorded * factor + slack):
-        yield f"{unit}: {now:.6g}, more than the limit of {limit:.6g} (recorded {recorded:.6g})"
 
 
 def _arrows(names: list[str]) -> str:
@@ -300,27 +294,16 @@ def request_shape(exchange: Mapping[str, Any]) -> Shape:
     calling = at(config, "functionCallingConfig") or at(config, "function_calling_config")
     # They may be defined only for calls in the history, where none may be called.
     is_none = body.get("tool_choice") in ("none", {"type": "none"}) or at(calling, "mode") == "NONE"
-    messages: list[tuple[str, list[JSONObject]]] = []
-    """The role of each, and what it is made of: itself, or the items of one reply."""
-    if any(body.get(name) for name in _HEADS):
-        messages.append(("system", []))
+    roles = ["system"] if any(body.get(name) for name in _HEADS) else []
+    results: list[tuple[int, str, str]] = []
+    names: dict[object, str] = {}
     for message in dicts_in(body.get("messages") or body.get("contents") or body.get("input")):
         kind = message.get("type")
         known = str(message.get("role") or _ROLE_OF_ITEM.get(str(kind), kind))
         role = _SAME_ROLE.get(known, known)
-        if kind and role == "assistant" and messages and messages[-1][0] == role:
-            messages[-1][1].append(message)
-        else:
-            messages.append((role, [message]))
-    roles = [role for role, _ in messages]
-    return Shape(str(model), [] if is_none else sorted(tools), roles, [*_results(messages)])
-
-
-def _results(messages: Iterable[tuple[str, list[JSONObject]]]) -> Iterator[tuple[int, str, str]]:
-    names: dict[object, str] = {}
-    for number, (_, items) in enumerate(messages, start=1):
-        parts = (part for it in items for part in dicts_in(it.get("parts") or it.get("content")))
-        for item in (*items, *parts):
+        if not (kind and role == "assistant" and roles[-1:] == [role]):  # an item of one reply
+            roles.append(role)
+        for item in (message, *dicts_in(message.get("parts") or message.get("content"))):
             for call in dicts_in(item.get("tool_calls")):
                 names[call.get("id")] = str(at(call, "function", "name"))
             kind = "tool" if item.get("role") == "tool" else str(item.get("type"))
@@ -328,9 +311,11 @@ def _results(messages: Iterable[tuple[str, list[JSONObject]]]) -> Iterator[tuple
                 names[item.get("call_id", item.get("id"))] = str(item.get("name"))
             elif kind in _RESULTS:
                 identifier, text = (item.get(field) for field in _RESULTS[kind])
-                yield number, names.get(identifier, str(identifier)), as_text(text)
+                results.append((len(roles), names.get(identifier, str(identifier)), as_text(text)))
             elif isinstance(answer := item.get("functionResponse"), dict):
-                yield number, str(answer.get("name")), as_text(answer.get("response"))
+                told = as_text(answer.get("response"))
+                results.append((len(roles), str(answer.get("name")), told))
+    return Shape(str(model), [] if is_none else sorted(tools), roles, results)
 
 
 def provider_drift(golden: Mapping[str, Any]) -> list[str]:

@@ -14,8 +14,8 @@ from mcp_ghost.toolsets.server import Leaf, Server
 
 Recorded: TypeAlias = dict[str, dict[str, Any]]
 """By server: {"revision", "tools", "annotations", "failure", "calls", "restarts"}."""
-_RAISED = {Kind.TIMEOUT: "timeout", Kind.DIED: "died"}
-"""What the file calls the outcomes without a result; "error" stands for all others."""
+_NAMED = (Kind.TIMEOUT, Kind.DIED)
+"""The outcomes without a result that the file names; it calls all others "error"."""
 
 
 class RecordingServer(Server):
@@ -46,14 +46,14 @@ class RecordingServer(Server):
 
     async def call(self, call: Call) -> Outcome:
         entry: dict[str, Any] = {"tool_name": f"{self.name}.{call.name}"}
-        entry["arguments"] = jsonable(copy.deepcopy(call.arguments))
+        entry["arguments"] = jsonable(call.arguments)
         outcome = await super().call(call)
         entry["error"] = outcome.result.error_message
         if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):
             entry["content"] = jsonable(outcome.result.content)
             entry["is_error"] = outcome.result.is_error
         else:
-            entry["raised"] = _RAISED.get(outcome.kind, "error")
+            entry["raised"] = outcome.kind.value if outcome.kind in _NAMED else "error"
             entry |= {"was_sent": outcome.was_sent} if outcome.kind is Kind.DIED else {}
         self._recorded["calls"].append(entry)
         return outcome
@@ -72,18 +72,14 @@ class RecordedServer(Leaf):
 
     def __init__(self, recorded: Recorded, name: str, *_: object, **__: object) -> None:
         super().__init__(name)
-        self._recorded = copy.deepcopy(recorded.get(name))
+        self._recorded = copy.deepcopy(recorded[name])
 
     async def __aenter__(self) -> Self:
         known = self._recorded
-        if known is None:
-            why = f"The golden has nothing from MCP server '{self.name}'."
-            self.failure = MCPServerStartupError(why)
-        elif known["failure"] is not None:
-            self.failure = MCPServerStartupError(known["failure"])
-        else:
+        self._start(known["failure"])
+        if self.is_alive:
             self.take(known["tools"], known["annotations"])
-            self.is_alive, self.revision = True, known["revision"]
+            self.revision = known["revision"]
             self.own_instructions = known.get("instructions", "")
             self.version = known.get("version", "")
         return self
@@ -94,7 +90,7 @@ class RecordedServer(Leaf):
             return gone
         await asyncio.sleep(0)  # calls side by side begin in their order, as they did
         name = f"{self.name}.{call.name}"
-        waiting: list[dict[str, Any]] = self._recorded["calls"] if self._recorded else []
+        waiting: list[dict[str, Any]] = self._recorded["calls"]
         same_tool = [it for it in waiting if it["tool_name"] == name]
         same = [it for it in same_tool if it["arguments"] == jsonable(call.arguments)]
         entry = next(iter(same or same_tool), None)
@@ -105,15 +101,16 @@ class RecordedServer(Leaf):
         if "raised" not in entry:
             result = ToolCallResult(entry["content"], entry["is_error"], entry["error"])
             return Outcome.of(result)
-        kinds = {raised: kind for kind, raised in _RAISED.items()}
-        kind = kinds.get(entry["raised"], Kind.FAILED)
+        kind = Kind(entry["raised"]) if entry["raised"] in _NAMED else Kind.FAILED
         was_sent = entry.get("was_sent", kind is Kind.TIMEOUT)
         return Outcome.without_result(kind, entry["error"], was_sent=was_sent)
 
     async def restart(self, server: str) -> None:
-        restarts: list[str | None] = self._recorded["restarts"] if self._recorded else []
-        failure = restarts.pop(0) if restarts else None
-        self.failure = MCPServerStartupError(failure) if failure is not None else None
-        self.is_alive = self.failure is None
+        restarts: list[str | None] = self._recorded["restarts"]
+        self._start(restarts.pop(0) if restarts else None)
         if self.failure is not None:
             raise self.failure
+
+    def _start(self, failure: str | None) -> None:
+        self.failure = None if failure is None else MCPServerStartupError(failure)
+        self.is_alive = failure is None
