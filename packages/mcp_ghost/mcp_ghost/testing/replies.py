@@ -84,7 +84,10 @@ def content_reply(
     text: object, *, finish_reason: str = "stop", usage: JSONObject | None = None, **message: object
 ) -> Reply:
     """Make an answer in words; ``message`` adds fields, such as ``reasoning``, on every wire."""
-    return _completion({"content": text, **message}, finish_reason, usage)
+    said = {"role": "assistant", "content": text, **message}
+    choice = {"index": 0, "message": said, "finish_reason": finish_reason}
+    body: JSONObject = {"object": "chat.completion", "choices": [choice]}
+    return Reply(body if usage is None else {**body, "usage": usage})
 
 
 def tool_reply(
@@ -100,8 +103,9 @@ def tool_reply(
         call_of(f"call_{uuid.uuid4().hex[:12]}", re.sub(r"[^A-Za-z0-9_-]", "_", name), arguments)
         for name, arguments in calls
     ]
-    said = {"content": text, "tool_calls": encoded, **message}
-    return _completion(said, finish_reason, usage)
+    return content_reply(
+        text, finish_reason=finish_reason, usage=usage, tool_calls=encoded, **message
+    )
 
 
 def error_reply(
@@ -116,13 +120,6 @@ def call_of(call_id: str, name: str, arguments: object) -> JSONObject:
     """A call in OpenAI's shape."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
-
-
-def _completion(message: JSONObject, finish_reason: str, usage: JSONObject | None) -> Reply:
-    said = {"role": "assistant", **message}
-    choice = {"index": 0, "message": said, "finish_reason": finish_reason}
-    body: JSONObject = {"object": "chat.completion", "choices": [choice]}
-    return Reply(body if usage is None else {**body, "usage": usage})
 
 
 def in_order(replies: Iterable[Reply | str]) -> Callable[[ModelRequest], Reply | str]:

@@ -17,12 +17,11 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 def _read(body: JSONObject, _headers: Headers) -> JSONObject:
     given = body["input"]
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    messages: list[JSONObject] = []
+    head = body.get("instructions")
+    messages: list[JSONObject] = [{"role": "system", "content": head}] if head else []
     for is_reply, row in itertools.groupby(items, _is_of_a_reply):
         run = [*row]
         messages += map(_read_items, [run] if is_reply else [[item] for item in run])
-    head = body.get("instructions")
-    messages = [{"role": "system", "content": head}] * bool(head) + messages
     chat: JSONObject = {"model": body["model"], "messages": messages}
     if "tools" in body:
         chat["tools"] = [
@@ -116,13 +115,10 @@ def _write(completion: JSONObject) -> JSONObject:
 # --- what is refused
 
 
-def _items(body: JSONObject) -> list[JSONObject]:
-    return body["input"] if isinstance(body["input"], list) else []
-
-
 def _deserted(body: JSONObject) -> str | None:
     """Reasoning that is not followed by what the model did then."""
-    for item, after in itertools.pairwise([*_items(body), {"type": "nothing"}]):
+    items = body["input"] if isinstance(body["input"], list) else []
+    for item, after in itertools.pairwise([*items, {"type": "nothing"}]):
         if item.get("type") == "reasoning" and not _is_of_a_reply(after):
             return str(item.get("id"))
     return None

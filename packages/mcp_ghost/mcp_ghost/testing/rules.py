@@ -121,26 +121,10 @@ def first_objection(rules: tuple[Rule, ...], body: object, dialect: str = "") ->
 def _check_of(row: JSONObject, checks: Mapping[str, Check]) -> Check:
     if "accepts" in row:
         return _schema_check(row["accepts"])
-    if "fields" in row:
-        return lambda value: next((it for it in value if it not in row["fields"]), None)
-    if "without" in row:
-        return lambda value: next((it for it in row["without"] if it in value), None)
-    if "unique" in row:
-        return lambda value: repeated(sorted(_values(value, row["unique"])))
-    if "alternates" in row:
-        return lambda value: repeated(_values(value, row["alternates"]))
-    if "most" in row:
-        return lambda value: _too_many(_values(value, row["most"]))
-    if "apart" in row:
-        return lambda value: tuple(row["apart"]) in itertools.pairwise(_values(value, ["*.role"]))
-    if "among" in row:
-        given, known = row["among"]
-        return lambda value: not {*_values(value, [given])} <= {*_values(value, [known])}
-    if "unanswered" in row:
-        return lambda value: _unanswered(_exchanges(value, row["unanswered"]))
-    if "unasked" in row:
-        return lambda value: _unasked(_exchanges(value, row["unasked"]))
-    return {"invalid": _invalid, "recursive": _recursive, **checks}[row["check"]]
+    if "check" in row:
+        return {"invalid": _invalid, "recursive": _recursive, **checks}[row["check"]]
+    key = next(it for it in row if it in _KINDS)
+    return lambda value: _KINDS[key](value, row[key])
 
 
 def _schema_check(schema: JSONObject) -> Check:
@@ -160,17 +144,13 @@ def _schema_check(schema: JSONObject) -> Check:
     return fault
 
 
-def _values(value: object, places: Iterable[str]) -> list[str]:
+def _values(value: object, *places: str) -> list[str]:
     return [str(each) for place in places for _, each in _found(value, place.split("."))]
 
 
 def repeated(values: Iterable[str]) -> str | None:
     """The first of ``values`` that follows itself."""
     return next((one for one, other in itertools.pairwise(values) if one == other), None)
-
-
-def _too_many(marks: list[str]) -> str | None:
-    return str(len(marks)) if len(marks) > _MAX_BREAKPOINTS else None
 
 
 def _found(value: object, steps: list[str], at: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -209,9 +189,14 @@ def _schemas(schema: object, at: Place = ()) -> Iterator[tuple[Place, object]]:
             yield from _schemas(inner, (*at, keyword))
 
 
+def _too_many(value: object, places: list[str]) -> int | None:
+    marks = len(_values(value, *places))
+    return marks if marks > _MAX_BREAKPOINTS else None
+
+
 def _exchanges(value: object, places: list[str]) -> list[Exchange]:
     if not isinstance(value, list):  # one message, or a whole with answers anywhere in it
-        calls, answers = (_values(value, [place]) for place in places)
+        calls, answers = (_values(value, place) for place in places)
         return [(calls, answers)]
     found: list[Exchange] = [([], [])]
     for message in value:
@@ -222,21 +207,36 @@ def _exchanges(value: object, places: list[str]) -> list[Exchange]:
     return found
 
 
-def _unanswered(exchanges: Iterable[Exchange]) -> str | None:
+def _unanswered(value: object, places: list[str]) -> str | None:
     """The first calls without an answer."""
+    exchanges = _exchanges(value, places)
     left = ([it for it in asked if it not in answered] for asked, answered in exchanges)
     return next((", ".join(each) for each in left if each), None)
 
 
-def _unasked(exchanges: Iterable[Exchange]) -> str | None:
+def _unasked(value: object, places: list[str]) -> str | None:
     """An answer to nothing, or the second to one call."""
     # Behind a call without any answer, that is what is wrong.
-    whole = itertools.takewhile(lambda it: it[1] or not it[0], exchanges)
+    whole = itertools.takewhile(lambda it: it[1] or not it[0], _exchanges(value, places))
     wrong = (
         [it for it in answered if it not in asked or answered.count(it) > 1]
         for asked, answered in whole
     )
     return next((each[0] for each in wrong if each), None)
+
+
+_KINDS: Mapping[str, Callable[[Any, Any], object]] = {
+    "fields": lambda value, known: next((it for it in value if it not in known), None),
+    "without": lambda value, names: next((it for it in names if it in value), None),
+    "unique": lambda value, places: repeated(sorted(_values(value, *places))),
+    "alternates": lambda value, places: repeated(_values(value, *places)),
+    "most": _too_many,
+    "apart": lambda value, roles: tuple(roles) in itertools.pairwise(_values(value, "*.role")),
+    "among": lambda value, places: not {*_values(value, places[0])} <= {*_values(value, places[1])},
+    "unanswered": _unanswered,
+    "unasked": _unasked,
+}
+"""By key of a row: what is wrong with a value, or whether anything is, given what stands there."""
 
 
 def _invalid(schema: JSONObject) -> str | None:
