@@ -17,7 +17,6 @@ from evaluation.achievements.achievement import Achievement, Achievements, earne
 from evaluation.provenance import Provenance
 from session.game_state import TurnRecord
 from session.record.event_log import EpisodeDamagedError, read
-from session.record.fold import EpisodeFold
 from session.record.index import LogIndex
 from session.record.schema import Entry
 
@@ -58,12 +57,11 @@ class Spread(NamedTuple):
         return cls(median, q1, q3, min(values), max(values))
 
 
-class EpisodeFigures(EpisodeFold):
+class EpisodeFigures(Provenance):
     """What the events of one episode add up to."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.provenance = Provenance()
         self.achievements: tuple[Achievement, ...] = ()
         """Those that count as progress."""
         self.most: int | None = None
@@ -74,7 +72,6 @@ class EpisodeFigures(EpisodeFold):
     def take(self, entry: Entry) -> None:
         """Add what one line says."""
         super().take(entry)
-        self.provenance.take(entry.event)
         if isinstance(turn := entry.event, TurnRecord):
             waiting = (it for it in self.achievements if it.name not in self.earned)
             self.earned |= dict.fromkeys((it.name for it in earned_by(turn, waiting)), turn.turn)
@@ -142,10 +139,10 @@ class EpisodeFigures(EpisodeFold):
 
     def summary(self) -> Figures:
         """Return the figures, ready for JSON."""
-        curve, how = self.curve, self.provenance
-        usage: Figures = asdict(how.billed if how.requests else self.usage)  # older logs: no calls
-        asked = {**usage, "tool_calls": self.tool_calls}
-        if how.by_a_guest:  # only the guest knows
+        curve = self.curve
+        usage = self.billed if self.requests else self.usage  # older logs: no calls
+        asked: Figures = {**asdict(usage), "tool_calls": self.tool_calls}
+        if self.by_a_guest:  # only the guest knows
             asked = dict.fromkeys(asked)
         failures = [it for it in self.reflections if it.failure is not None]
         progress = {"progress": self.progress_at(self.turns), "earned": self.earned}
@@ -153,7 +150,7 @@ class EpisodeFigures(EpisodeFold):
             "end_reason": self.end_reason,
             "finished": self.finished,
             "turns": max(len(curve) - 1, 0),
-            "moves": how.moves,
+            "moves": self.moves,
             "score": curve[-1] if curve else None,
             "best_score": self.best_at(len(curve)),
             "max_score": self.max_score,
@@ -161,11 +158,11 @@ class EpisodeFigures(EpisodeFold):
             "rooms": len(self.rooms) or None,
             "hints": self.hints,
             **{name: getattr(self, name) for name in _ADDED_UP},
-            "refused_proposals": how.refused_proposals,
+            "refused_proposals": self.refused_proposals,
             "reflections": len(self.reflections),
             "failed_reflections": len(failures),
-            "requests": how.requests or None,
-            "failed_requests": how.failed_requests if how.requests else None,
+            "requests": self.requests or None,
+            "failed_requests": self.failed_requests if self.requests else None,
             "model_calls": asked.pop("calls"),
             **asked,
             "seconds": round(self.turn_seconds + self.reflection_seconds, 3),

@@ -82,7 +82,7 @@ class ProgressBars:
         style = "" if played.finished else "red"
         line = f"{cell}: {one_line(how)}, {counted(played.turns, 'turn')}{score}"
         say(self._console, line, style)
-        billed = played.provenance.billed
+        billed = played.billed
         if self._needs_cost and billed.calls and not billed.cost:
             self._needs_cost = False
             self.say(_NO_COST)

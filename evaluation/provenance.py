@@ -9,9 +9,10 @@ from evaluation.agreement import portable, short
 from mcp_ghost.messages import Usage
 from mcp_ghost.text import counted, dollars
 from orchestration.parts import PARTS
-from session.game_state import Hint, TurnRecord
+from session.game_state import TurnRecord
 from session.playing import GUEST
-from session.record.schema import EpisodeResumed, EpisodeStart, Event, ModelCall
+from session.record.fold import EpisodeFold
+from session.record.schema import Entry, EpisodeResumed, EpisodeStart, ModelCall
 
 SERVED = "model as served"
 SCRIPT = "scripted_model.py"
@@ -27,48 +28,45 @@ _OF_GAMES = {"story", "engine"}
 """Facts in which the games of a suite are."""
 
 
-class Provenance:
+class Provenance(EpisodeFold):
     """What one episode's events say of who and what played it."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.facts: defaultdict[str, set[str]] = defaultdict(set)
         """Name -> every value that the log has; more than one where it changed on the way."""
         self.billed = Usage()
         """What all replies took, those included that were empty or of a turn that was lost."""
         self.requests = self.failed_requests = self.refused_proposals = self.set_back = 0
-        self.hints = 0
         self.moves: int | None = None
         """As the game counts them; of all games, where it was begun anew."""
         self.moves_known = True
         """Whether the game told its count after every turn."""
-        self._forked_at: int | None = None
-        """The last turn of the trunk, where the episode is a branch."""
         self._moves_before = 0
         """Those of the games before this one."""
 
-    def take(self, event: Event) -> None:
+    def take(self, entry: Entry) -> None:
         """Add what one line says."""
-        match event:
+        super().take(entry)
+        forked_at = self.start.forked_at if self.start else None
+        match event := entry.event:
             case EpisodeStart():
-                self._forked_at = event.forked_at
-                if event.forked_at is None:  # else the trunk's program is not that of the branch
+                if forked_at is None:  # else the trunk's program is not that of the branch
                     self._program(event)
                 self._note("version", event.version)
                 self._note("engine", event.engine)
                 self._note("story", event.story_sha256)
                 self._note("player", event.player)
                 self.moves = event.observation.moves
-            case EpisodeResumed() if event.turn >= (self._forked_at or 0):
+            case EpisodeResumed() if event.turn >= (forked_at or 0):
                 self._program(event)
-            case ModelCall() if self._forked_at is None or (event.turn or 0) > self._forked_at:
+            case ModelCall() if forked_at is None or (event.turn or 0) > forked_at:
                 self.failed_requests += len(event.tries)
                 self.requests += len(event.tries) + (event.reply is not None)
                 self.billed += sum((failed.usage for failed in event.tries), Usage())
                 if event.reply:
                     self.billed += event.reply.spent
                     self._note(SERVED, event.reply.model)
-            case Hint():
-                self.hints += 1
             case TurnRecord():
                 self.refused_proposals += len(event.refused)
                 led_to, now = event.outcome.moves, event.after.moves

@@ -11,13 +11,15 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.text import Text
 
-from evaluation.figures import EpisodeFigures, LogTail
+from evaluation.figures import EpisodeFigures
 from evaluation.fleet.limits import USED_UP
+from evaluation.fleet.local import LocalEpisode, LocalExecutor
+from evaluation.fleet.on_ray import RayEpisode, RayExecutor
 from evaluation.plan import Cell, Plan
 from evaluation.progress import ProgressBars, say
 from mcp_ghost.text import counted, one_line
@@ -44,28 +46,10 @@ Played: TypeAlias = Mapping[Cell, EpisodeFigures]
 """All episodes of a plan, as far as they were played."""
 
 
-class Running(Protocol):
-    """An episode being played."""
-
-    cell: Cell
-    tail: LogTail
-    lost: bool
-
-    @property
-    def failure(self) -> str: ...  # noqa: D102
-    def ended(self) -> bool: ...  # noqa: D102
-    def stop(self) -> None: ...  # noqa: D102
-    def wait(self, deadline: float) -> None: ...  # noqa: D102
-    def kill(self) -> None: ...  # noqa: D102
-
-
-class Executor(Protocol):
-    """What plays episodes: processes here, or workers elsewhere."""
-
-    @property
-    def used_up(self) -> bool: ...  # noqa: D102
-    def begin(self, cell: Cell) -> Running: ...  # noqa: D102
-    def update(self) -> None: ...  # noqa: D102
+Running: TypeAlias = LocalEpisode | RayEpisode
+"""An episode being played."""
+Executor: TypeAlias = LocalExecutor | RayExecutor
+"""What plays episodes: processes here, or workers elsewhere."""
 
 
 def play(

@@ -148,13 +148,13 @@ class _Episode(EpisodeFigures):
             }
             names = set(TurnRow._fields) - set(_NAMED)
             row = {name: known[name] if name in known else getattr(record, name) for name in names}
-            if self.provenance.by_a_guest:  # only the guest knows
+            if self.by_a_guest:  # only the guest knows
                 row |= dict.fromkeys(_ASKED)
             self.played.append(row)
 
     def row(self, agreed: Mapping[str, Any]) -> EpisodeRow:
         """Its line, in which ``agreed`` is what the log does not say."""
-        start, facts = self.start, self.provenance.facts
+        start, facts = self.start, self.facts
         known = {
             **agreed,
             "progress": None,
@@ -166,7 +166,7 @@ class _Episode(EpisodeFigures):
             "story_sha256": _all(facts["story"]),
             "model_as_served": _all(facts[SERVED]),
             **{name: _all(facts[name]) for name in ("version", "code", "engine")},
-            "model": None if self.provenance.by_a_guest else _all(facts["model"]),
+            "model": None if self.by_a_guest else _all(facts["model"]),
             "guest": _all(facts[GUEST_NAME]) or None,
         }
         return EpisodeRow(**{name: known[name] for name in EpisodeRow._fields})

@@ -261,7 +261,7 @@ def executor_of(
     spent = 0.0
     if flags.max_cost:
         figures = (EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells)
-        spent = sum(it.provenance.billed.cost for it in figures)
+        spent = sum(it.billed.cost for it in figures)
     limits = (flags.requests_per_minute, flags.max_cost, spent)
     jobs = flags.jobs or cores()
 

@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -62,7 +62,7 @@ def cluster(place: str, workers: int, say: Callable[[str], None]) -> Iterator[Mo
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if place != HERE:
         try:
-            any(_connect(ray, place, quiet, left, say) for left in reversed(range(STARTS)))
+            _connect(ray, place, quiet, say)
             yield ray
         finally:
             ray.shutdown()
@@ -111,28 +111,29 @@ def _nothing_left() -> Iterator[None]:
 
 
 def _connect(
-    ray: ModuleType, place: str, quiet: dict[str, Any], left: int, say: Callable[[str], None]
-) -> bool:
-    """Whether it let us in; if it answered without that, ``left`` is how often we try again."""
-    try:
-        ray.init(place, **quiet)
-    except ConnectionAbortedError as error:  # it answered, with a traceback
-        ray.shutdown()
-        why = str(error).strip().splitlines()[-1].rstrip(".")
-        if not left:
+    ray: ModuleType, place: str, quiet: dict[str, Any], say: Callable[[str], None]
+) -> None:
+    """Connect to a cluster; again, if it answered but did not let us in."""
+    for left in reversed(range(STARTS)):
+        try:
+            ray.init(place, **quiet)
+            break
+        except ConnectionAbortedError as error:  # it answered, with a traceback
+            ray.shutdown()
+            why = str(error).strip().splitlines()[-1].rstrip(".")
+            if not left:
+                raise ConfigurationError(
+                    f"The Ray cluster at {place} refused {STARTS} connections in a row ({why}). "
+                    "Try again when its head is less busy, or look at the logs there."
+                ) from error
+            say(f"The Ray cluster at {place} refused the connection ({why}): trying again.")
+        except Exception as error:  # of many types: none of them is documented
             raise ConfigurationError(
-                f"The Ray cluster at {place} refused {STARTS} connections in a row ({why}). Try "
-                "again when its head is less busy, or look at the logs there."
+                f"There is no Ray cluster at {place} ({one_line(error)}). Start its head with: uv "
+                "run --extra fleet ray start --head --ray-client-server-port 10001. If it is "
+                "there, it may ask for a token: copy ~/.ray/auth_token from its head to this "
+                "machine."
             ) from error
-        say(f"The Ray cluster at {place} refused the connection ({why}): trying again.")
-        return False
-    except Exception as error:  # of many types: none of them is documented
-        raise ConfigurationError(
-            f"There is no Ray cluster at {place} ({one_line(error)}). Start its head with: "
-            "uv run --extra fleet ray start --head --ray-client-server-port 10001. If it is there, "
-            "it may ask for a token: copy ~/.ray/auth_token from its head to this machine."
-        ) from error
-    return True
 
 
 def _hold() -> int:
@@ -148,26 +149,19 @@ def _started(
 ) -> Iterator[None]:
     """A cluster; of a try that failed nothing is left when the next one begins."""
     for left in reversed(range(STARTS)):
-        with _nothing_left():
+        with _nothing_left(), ExitStack() as leaving:
+            leaving.callback(ray.shutdown)
             try:
-                if _start(ray, options, left, say):
-                    yield
-                    return
-            finally:
-                ray.shutdown()
-
-
-def _start(ray: ModuleType, options: dict[str, Any], left: int, say: Callable[[str], None]) -> bool:
-    """Whether it started; if not, ``left`` is how often it is tried again."""
-    try:
-        ray.init(**options)
-    except Exception as error:  # of many types: none of them is documented
-        why = one_line(error).partition(". ")[0].rstrip(".")
-        if not left:
-            raise ConfigurationError(
-                f"Ray did not start in {STARTS} tries ({why}). Try again when the machine "
-                "is less busy, or leave out --on."
-            ) from error
-        say(f"Ray did not start ({why}), as happens on slow machines at first: trying again.")
-        return False
-    return True
+                ray.init(**options)
+            except Exception as error:  # of many types: none of them is documented
+                why = one_line(error).partition(". ")[0].rstrip(".")
+                if not left:
+                    raise ConfigurationError(
+                        f"Ray did not start in {STARTS} tries ({why}). Try again when the machine "
+                        "is less busy, or leave out --on."
+                    ) from error
+                slow = "as happens on slow machines at first"
+                say(f"Ray did not start ({why}), {slow}: trying again.")
+                continue
+            yield
+            return

@@ -24,8 +24,8 @@ _NEWS_SECONDS = 2.0
 """Until a worker has heard that it is to stop, and what it answers has come back."""
 
 
-class Coordinator:
-    """Counts the limits of all workers, and holds what they deliver until the driver fetches it.
+class Coordinator(Limits):
+    """Holds the limits of all workers, and what they deliver until the driver fetches it.
 
     Ray keeps it as an actor. A worker that was taken for lost may still be there: only the latest
     try at an episode counts.
@@ -34,7 +34,7 @@ class Coordinator:
     def __init__(
         self, requests_per_minute: int | None, dollars: float | None, spent: float
     ) -> None:
-        self._limits = Limits(requests_per_minute, dollars, spent)
+        super().__init__(requests_per_minute, dollars, spent)
         self._tries: dict[str, int] = {}
         self._stopped: set[str] = set()
         self._pieces: list[tuple[str, Piece]] = []
@@ -59,14 +59,10 @@ class Coordinator:
         self._pieces += ((episode, piece) for piece in pieces)
         return True
 
-    def answer(self, what: str, number: float) -> float | None:
-        """Answer as the limits do."""
-        return self._limits.answer(what, number)
-
     def news(self) -> tuple[list[tuple[str, Piece]], bool]:
         """Give the pieces since the last time, with their episodes, and whether money is left."""
         pieces, self._pieces = self._pieces, []
-        return pieces, not self._limits.used_up
+        return pieces, not self.used_up
 
 
 class RayEpisode:

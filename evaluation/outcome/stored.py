@@ -70,7 +70,7 @@ class StoredEvaluation:
     def provenance(self) -> dict[str, Any]:
         """What the logs say together, ready for JSON."""
         games = {str(key): key.game for key in self.episodes}
-        return provenance_of({str(key): it.provenance for key, it in self.episodes.items()}, games)
+        return provenance_of({str(key): it for key, it in self.episodes.items()}, games)
 
     def of(self, variant: str) -> dict[Cell, EpisodeFigures]:
         """The episodes of a variant."""

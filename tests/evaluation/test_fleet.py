@@ -244,7 +244,7 @@ def test_a_budget_in_dollars_that_nobody_can_watch_is_told_of_once(
     tmp_path: Path, cost: float, told: int
 ) -> None:
     played, said = EpisodeFigures(), StringIO()
-    played.provenance.billed = Usage(calls=3, cost=cost)
+    played.billed = Usage(calls=3, cost=cost)
     with ProgressBars(Console(file=said), plan_of(tmp_path), {CELL: 0}, max_cost=1.0) as progress:
         for _ in range(2):
             progress.ended(CELL, played, "")

@@ -16,7 +16,7 @@ from evaluation.plan import PLAN_FILE
 from evaluation.provenance import SCRIPT, provenance_of, said_of
 from mcp_ghost.messages import Usage
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply
-from session.record.schema import ModelCall, parse
+from session.record.schema import Entry, ModelCall, parse
 from tests.evaluation.evaluations import Evaluation, editable_sources
 from tests.support import PATIENCE
 from tests.support.records import observation, record
@@ -147,12 +147,12 @@ def test_all_that_was_billed_counts_also_failed_tries_and_turns_that_were_lost()
     figures = EpisodeFigures()
     figures.take(parse(start()))
     for fields in ({"tries": [empty], "reply": reply}, {"reply": reply}, {"error": "no reply"}):
-        figures.provenance.take(ModelCall.model_validate({"request": {}, **fields}))
+        figures.take(Entry(ModelCall.model_validate({"request": {}, **fields})))
     figures.take(parse(turn(1, 1)))
     summary = figures.summary()
     assert (summary["requests"], summary["failed_requests"], summary["model_calls"]) == (3, 1, 3)
     assert (summary["cost"], summary["prompt_tokens"]) == (1.0, 120)
-    said = said_of(provenance_of({"one": figures.provenance}))
+    said = said_of(provenance_of({"one": figures}))
     assert "(3 requests, 1 of them without a usable reply; $1.00 as billed)" in said
 
 
@@ -175,7 +175,7 @@ def test_whether_a_game_was_set_back_is_read_from_its_moves(
     moves: list[int | None], said: str
 ) -> None:
     played = episode(start(), *(turn(number, it) for number, it in enumerate(moves, 1)))
-    assert said in said_of(provenance_of({"one": played.provenance}))
+    assert said in said_of(provenance_of({"one": played}))
 
 
 def test_the_report_says_in_what_the_episodes_disagree() -> None:
@@ -183,7 +183,7 @@ def test_the_report_says_in_what_the_episodes_disagree() -> None:
     other = episode(start(prompts={"agent": "c" * 64}, settings={"memories_enabled": False}))
     continued = {"event_type": "episode_resumed", "model": "asked", "code": "d" * 64}
     third = episode(start(prompts={"agent": "b" * 64}), continued)
-    found = provenance_of({"1": one.provenance, "2": other.provenance, "3": third.provenance})
+    found = provenance_of({"1": one, "2": other, "3": third})
     assert found["disagreements"] == {
         "code": {"a" * 64: ["1", "2", "3"], "d" * 64: ["3"]},
         "prompt agent": {"b" * 64: ["1", "3"], "c" * 64: ["2"]},
@@ -206,11 +206,11 @@ def test_hints_of_a_person_are_told_beside_every_figure() -> None:
     hint = {"event_type": "hint", "turn": 2, "text": "Go up."}
     helped = episode(start(player="model"), turn(1, 1), hint, turn(2, 2))
     alone = episode(start(player="model"), turn(1, 1))
-    provenance = provenance_of({"one": helped.provenance, "two": alone.provenance})
+    provenance = provenance_of({"one": helped, "two": alone})
     assert provenance["hints"] == {"one": 1}
     told = "A PERSON GAVE THE PLAYER HINTS in 1 episode (1 hint): no figure that includes them is"
     assert told in said_of(provenance)
-    assert "HINTS" not in said_of(provenance_of({"two": alone.provenance}))
+    assert "HINTS" not in said_of(provenance_of({"two": alone}))
     assert (helped.summary()["hints"], alone.summary()["hints"]) == (1, 0)
 
 

@@ -60,7 +60,7 @@ def test_after_a_death_the_rules_say_what_happens(
         assert turn.response.endswith("Hall") == (rule == "restart")
     figures = EpisodeFigures.read(episode.folder)
     assert figures.restarts == (turns if rule == "restart" else 0)
-    assert figures.provenance.set_back == 0
+    assert figures.set_back == 0
     assert replay(episode.folder).turns == turns
 
 
@@ -121,7 +121,7 @@ def test_a_player_may_take_the_game_back(tmp_path: Path) -> None:
     assert "cannot go back to before turn 99" in refused.response
     assert last.after.moves == 1
     figures = EpisodeFigures.read(episode.folder)
-    assert (figures.restarts, figures.provenance.set_back) == (1, 0)
+    assert (figures.restarts, figures.set_back) == (1, 0)
     moves = [(it.moves or 0) for it in (before.after, died.ended, looked.after, last.after)]
     assert figures.summary()["moves"] == moves[1] + (moves[2] - moves[0]) + moves[3]
     assert figures.best_curve[-1] == 25
