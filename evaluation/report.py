@@ -86,7 +86,7 @@ def _game(played: StoredEvaluation, game: str, variant: str) -> Figures:
         "max_score": played.most_of(game),
         **variant_figures(list(sample.values()), played.turns),
         "mean": {
-            name: it.figures() if (it := inference.mean(sample, figure, played.turns)) else None
+            name: inference.mean_figures(sample, figure, played.turns)
             for name, figure in figures.items()
         },
     }

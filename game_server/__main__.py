@@ -60,32 +60,6 @@ _OTHERS = """\
 """
 
 
-class _Flags(argparse.Namespace):
-    """What the command line said; None for anything it did not mention."""
-
-    http: bool
-    port: int | None
-    story: str | None
-    stories: list[str]
-    seed: int | None
-    level: str | None
-    games: int | None
-    max_turns: int | None
-    workdir: str | None
-    config: str | None
-
-    def settings(self) -> dict[str, object]:
-        """Return the fields of the configuration that were set by a flag."""
-        given = {
-            "story": self.story,
-            "seed": self.seed,
-            "observation_level": self.level,
-            "max_turns_per_episode": self.max_turns,
-            "workdir": self.workdir,
-        }
-        return {key: it for key, it in given.items() if it is not None}
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; returns the exit code."""
     parser = Parser(prog=_PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
@@ -100,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     add_flags(parser, _OTHERS)
     add_trust(parser)
-    flags = parser.parse_args(arguments, _Flags())
+    flags = parser.parse_args(arguments)
     if flags.port is not None and not flags.http:
         parser.error("--port is for --http")
     if flags.story is not None and flags.stories:
@@ -121,7 +95,7 @@ def _errors() -> Errors:
     return Errors(wrong_use=wrong, failed=(GameError,))
 
 
-def _serve(flags: _Flags) -> int:
+def _serve(flags: argparse.Namespace) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
     import asyncio
     from contextlib import redirect_stdout
@@ -135,7 +109,15 @@ def _serve(flags: _Flags) -> int:
     from session.game_configuration import GameConfiguration
     from session.levels import ObservationLevel
 
-    config = GameConfiguration.at_hand(flags.config, **flags.settings())
+    settings = {
+        "story": flags.story,
+        "seed": flags.seed,
+        "observation_level": flags.level,
+        "max_turns_per_episode": flags.max_turns,
+        "workdir": flags.workdir,
+    }
+    known = {name: it for name, it in settings.items() if it is not None}
+    config = GameConfiguration.at_hand(flags.config, **known)
     with redirect_stdout(sys.stderr):  # what an environment prints is not meant for the client
         check_story(config.story)
     folders = [Path(it).expanduser() for it in flags.stories]

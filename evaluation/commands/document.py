@@ -11,7 +11,7 @@ from typing import Any
 from evaluation import ROOT
 from evaluation.outcome.stored import StoredEvaluation
 from evaluation.report import markdown_of, results_of
-from mcp_ghost.cli.arguments import Parser
+from mcp_ghost.cli.arguments import Parser, add_flags
 from mcp_ghost.cli.program import DONE
 from mcp_ghost.files import write_whole
 from session.configuration_file import ConfigurationError
@@ -28,19 +28,14 @@ _EPILOG = """\
 exit code: 0 written; 1 something could not be written; 2 wrong usage, no
   evaluation in DIR, or a page without those lines
 """
+_FLAGS = "--page FILE  the page (default: docs/evaluation.md)"
 
 
 def parser() -> Parser:
     """The command line of ``evaluate.py document``."""
     it = Parser(prog="evaluate.py document", description=_DESCRIPTION, epilog=_EPILOG)
     it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
-    it.add_argument(
-        "--page",
-        metavar="FILE",
-        type=Path,
-        default=_PAGE,
-        help="the page (default: docs/evaluation.md)",
-    )
+    add_flags(it, _FLAGS, page={"type": Path, "default": _PAGE})
     return it
 
 

@@ -10,11 +10,11 @@ import typing
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from evaluation.figures import EpisodeFigures
-from evaluation.outcome.stored import achievements_in, agreed_in, stories_of
-from evaluation.plan import cells_of
+from evaluation.outcome.stored import StoredEvaluation
+from evaluation.plan import Cell
 from evaluation.provenance import GUEST_NAME, SERVED
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE
@@ -178,18 +178,15 @@ def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
     Raises:
         ConfigurationError: There is no evaluation.
     """
-    agreed = agreed_in(folder)
+    played = StoredEvaluation.read(folder, _Episode)
     episodes: list[Row] = []
     turns: list[Row] = []
-    protocol = agreed.get("protocol") or {}
-    known = achievements_in(folder, agreed)
+    protocol = played.agreed.get("protocol") or {}
     pinned = {name: protocol.get(of, "") for name, of in _PROTOCOL.items()}
-    for key in cells_of(agreed):
-        read = _Episode.read(folder / key.place, known.get(key.game))
+    for key, read in cast("dict[Cell, _Episode]", played.episodes).items():
         # By these first columns of both tables, they can be joined.
-        values = (agreed["name"], key.game or None, key.variant, key.seed, key.number)
+        values = (played.agreed["name"], key.game or None, key.variant, key.seed, key.number)
         named = dict(zip(_NAMED, values, strict=True))
-        read.most = stories_of(agreed)[key.game].get("max_score")
         episodes.append(read.row({**named, **pinned}))
         turns += (TurnRow(**named, **turn) for turn in read.played)
     return {"episodes": (EpisodeRow, episodes), "turns": (TurnRow, turns)}

@@ -7,7 +7,7 @@ from evaluation.achievements.achievement import Achievements, at_hand
 from evaluation.commands.report import show
 from evaluation.figures import EpisodeFigures
 from evaluation.outcome.tables import NONE, Table
-from mcp_ghost.cli.arguments import Parser, add_trust
+from mcp_ghost.cli.arguments import Parser, add_flags, add_trust
 from mcp_ghost.cli.program import DONE
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
@@ -16,6 +16,9 @@ from terminal.resume import recorded_episode
 _EPILOG = """\
 exit code: 0 measured; 2 wrong usage, no such episode, or no achievements for
   its story
+"""
+_FLAGS = """\
+--achievements FILE  file of achievements (default: the one beside the story, or the program's own)
 """
 
 
@@ -27,12 +30,7 @@ def parser() -> Parser:
         epilog=_EPILOG,
     )
     it.add_argument("episode", metavar="EPISODE", help="its name, its folder, or 'latest'")
-    it.add_argument(
-        "--achievements",
-        metavar="FILE",
-        type=Path,
-        help="file of achievements (default: the one beside the story, or the program's own)",
-    )
+    add_flags(it, _FLAGS, achievements={"type": Path})
     add_trust(it)
     return it
 

@@ -151,9 +151,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
     by = flags.protocol or (suite.protocol if suite else "")
     protocol = Protocol.read(by) if by else None
     if protocol:
-        names = ("turns", "seeds", "episodes", "mcp", "carry_over", "without", "each")
-        given = {f"--{name.replace('_', '-')}": getattr(flags, name) or None for name in names}
-        refuse_flags(protocol, given)
+        refuse_flags(protocol, vars(flags))
     config = _configuration(flags, protocol)
     matrix, players = protocol.matrix if protocol else None, flags.player
     seeds = matrix.seeds if matrix else flags.seeds or _SEEDS

@@ -7,7 +7,7 @@ mean there is that of the episodes that were played to their end.
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from evaluation.bootstrap import CONFIDENCE, LEAST_SEEDS, Estimate
 from evaluation.figures import EpisodeFigures, Figures, checkpoints, variant_figures
@@ -46,6 +46,17 @@ def mean(sample: Sample, figure: Figure, turn: int, base: Sample | None = None) 
     return Estimate.over_seeds((key.seed, value) for key, value in known.items())
 
 
+def mean_figures(
+    sample: Sample, figure: Figure, turn: int, base: Sample | None = None
+) -> Figures | None:
+    """Return the ``mean`` ready for JSON; of a difference, with how many seeds would show it."""
+    estimate = mean(sample, figure, turn, base)
+    if estimate is None:
+        return None
+    needed = {} if base is None else {"seeds_needed": estimate.seeds_needed()}
+    return {**estimate.figures(), **needed}
+
+
 def finished(sample: Sample) -> Sample:
     """Leave out what was not played to its end."""
     return {key: it for key, it in sample.items() if it.finished}
@@ -82,9 +93,9 @@ def means(sample: Sample, turns: int, base: Sample | None = None) -> Figures:
     """Turn -> mean score, of the highest score so far, and progress, or how much above ``base``."""
     return {
         str(turn): {
-            name: _figures(found, paired=base is not None)
+            name: found
             for name, figure in compared(sample).items()
-            if (found := mean(sample, figure, turn, base)) or name != "progress"
+            if (found := mean_figures(sample, figure, turn, base)) or name != "progress"
         }
         for turn in checkpoints(turns)
     }
@@ -108,18 +119,15 @@ def _learned(played: StoredEvaluation, variant: str, number: int) -> Figures:
         for wanted in (1, number)
     )
     figures = compared(sample)
-    since = None if number == 1 else mean(now, figures["score"], turns, first)
+    since = None if number == 1 else mean_figures(now, figures["score"], turns, first)
     # What a hint led to is carried over like all that is learned.
     helpful = range(1, number + 1) if played.agreed["knowledge_carried_over"] else (number,)
     hinted = {key.seed for key, it in sample.items() if it.hints and key.number in helpful}
     return {
         "episodes": len(now),
         "hinted": len(hinted),
-        **{
-            name: _figures(mean(now, figure, turns), paired=False)
-            for name, figure in figures.items()
-        },
-        "since_the_first": _figures(since, paired=True),
+        **{name: mean_figures(now, figure, turns) for name, figure in figures.items()},
+        "since_the_first": since,
     }
 
 
@@ -130,22 +138,23 @@ def findings(variants: Sequence[Figures], turn: int) -> list[str]:
     """
     names = {it["variant"]: named(it) for it in variants}
     known = [
-        _Difference(named(it), names[it["compared_with"]], score)
+        (named(it), names[it["compared_with"]], score)
         for it in variants
         if (score := it.get("difference", {}).get(str(turn), {}).get("score"))
     ]
-    sentences = [_sentence(it, turn) for it in known if verdict(it.score) not in TOO_FEW]
-    for base in dict.fromkeys(it.base for it in known):
-        if few := [it for it in known if it.base == base and verdict(it.score) in TOO_FEW]:
-            units = "game" if "games" in few[0].score else "seed"
-            most = max(_size(it.score) for it in few)
+    sentences = [_sentence(*it, turn) for it in known if verdict(it[-1]) not in TOO_FEW]
+    for base in dict.fromkeys(base for _, base, _ in known):
+        few = [(name, it) for name, of, it in known if of == base and verdict(it) in TOO_FEW]
+        if few:
+            units = "game" if "games" in few[0][1] else "seed"
+            most = max(_size(it) for _, it in few)
             sentences.append(
                 f"{counted(most, units).capitalize()} {'is' if most == 1 else 'are'} too few to "
-                f"tell whether {listed([it.name for it in few])} "
+                f"tell whether {listed([name for name, _ in few])} "
                 f"{'is' if len(few) == 1 else 'are'} better or worse than {base}: an interval "
                 f"needs at least {LEAST_SEEDS}."
             )
-    several = [it for it in known if it.score["low"] is not None]
+    several = [it for _, _, it in known if it["low"] is not None]
     if len(several) > 1:
         sentences.append(
             f"Each of the {len(several)} intervals has a chance of about {1 - CONFIDENCE:.0%} of "
@@ -180,19 +189,12 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [statistics.fmean(places[value]) for value in values]
 
 
-class _Difference(NamedTuple):
-    name: str
-    base: str
-    score: Figures
-
-
 def _size(score: Figures) -> int:
     """Of how many games, or seeds, a figure is the mean."""
     return int(score["games"] if "games" in score else score["seeds"])
 
 
-def _sentence(difference: _Difference, turn: int) -> str:
-    name, base, score = difference
+def _sentence(name: str, base: str, score: Figures, turn: int) -> str:
     by, word = estimated(score, signed=True), verdict(score)
     units = "game" if "games" in score else "seed"
     over = f"{_LEVEL}, {counted(_size(score), units)}"
@@ -213,10 +215,3 @@ def _sentence(difference: _Difference, turn: int) -> str:
         f"It is unclear whether {name} is better or worse than {base}: the difference is {by} "
         f"({over}).{would if needed else ''}"
     )
-
-
-def _figures(estimate: Estimate | None, *, paired: bool) -> Figures | None:
-    if estimate is None:
-        return None
-    needed = {"seeds_needed": estimate.seeds_needed()} if paired else {}
-    return {**estimate.figures(), **needed}

@@ -25,21 +25,23 @@ class StoredEvaluation:
     """By game, of those that have some."""
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Read what is there now.
+    def read(cls, folder: Path, kind: type[EpisodeFigures] = EpisodeFigures) -> Self:
+        """Read what is there now; ``kind`` is what its episodes are read as.
 
         Raises:
-            ConfigurationError: There is no evaluation.
+            ConfigurationError: There is no evaluation, or a file of achievements is wrong.
         """
         agreed = agreed_in(folder)
-        known = achievements_in(folder, agreed)
-        episodes = {
-            key: EpisodeFigures.read(folder / key.place, known.get(key.game))
-            for key in cells_of(agreed)
-        }
         games = stories_of(agreed)
-        for key, it in episodes.items():
-            it.most = games[key.game].get("max_score")
+        known = {}
+        for game, story in games.items():
+            kept = achievements_kept(folder, game)
+            if path := kept if kept.is_file() else shipped().get(story.get("sha256", "")):
+                known[game] = Achievements.read(path)
+        episodes = {}
+        for key in cells_of(agreed):
+            episodes[key] = kind.read(folder / key.place, known.get(key.game))
+            episodes[key].most = games[key.game].get("max_score")
         return cls(folder, agreed, episodes, known)
 
     @property
@@ -75,21 +77,6 @@ class StoredEvaluation:
     def of(self, variant: str) -> dict[Cell, EpisodeFigures]:
         """The episodes of a variant."""
         return {key: it for key, it in self.episodes.items() if key.variant == variant}
-
-
-def achievements_in(folder: Path, agreed: Mapping[str, Any]) -> dict[str, Achievements]:
-    """Read what counts as progress in each game: what was beside the story, or comes with us.
-
-    Raises:
-        ConfigurationError: One of the files is wrong.
-    """
-    found = {}
-    for game, story in stories_of(agreed).items():
-        kept = achievements_kept(folder, game)
-        path = kept if kept.is_file() else shipped().get(story.get("sha256", ""))
-        if path:
-            found[game] = Achievements.read(path)
-    return found
 
 
 def stories_of(agreed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -156,27 +156,27 @@ class Protocol(BaseModel):
 
 
 def refuse_flags(protocol: Protocol, given: Mapping[str, object]) -> None:
-    """Check flags against what is pinned; those that are None were not given.
+    """Check the flags that were given, by name, against what is pinned.
 
     Raises:
         ConfigurationError: One of them contradicts the protocol.
     """
     matrix, settings = protocol.matrix, protocol.settings
     pinned: dict[str, object] = {
-        "--turns": settings["max_turns_per_episode"],
-        "--mcp": settings["mcp_enabled"],
-        "--seeds": matrix.seeds,
-        "--episodes": matrix.episodes,
-        "--carry-over": matrix.carry_over,
-        "--without": None,
-        "--each": None,
+        "turns": settings["max_turns_per_episode"],
+        "seeds": matrix.seeds,
+        "episodes": matrix.episodes,
+        "mcp": settings["mcp_enabled"],
+        "carry_over": matrix.carry_over,
+        "without": None,
+        "each": None,
     }
-    for flag, value in given.items():
-        if value is not None and value != pinned[flag]:
-            pin = pinned[flag]
+    for name, pin in pinned.items():
+        if (value := given.get(name)) and value != pin:
             said = ",".join(map(str, pin)) if isinstance(pin, tuple) else str(pin).lower()
             wants = "does not have" if pin is None else f"pins to {said}"
             raise ConfigurationError(
-                f"{flag} contradicts the protocol {protocol.name}, which it {wants}: leave it out, "
-                "or copy the protocol's file, change that there and give its path."
+                f"--{name.replace('_', '-')} contradicts the protocol {protocol.name}, which it "
+                f"{wants}: leave it out, or copy the protocol's file, change that there and give "
+                "its path."
             )

@@ -23,7 +23,13 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a checkout
 
-from evaluation.achievements.achievement import SUFFIX, Achievement, normalised, sentence_hashes
+from evaluation.achievements.achievement import (
+    SUFFIX,
+    Achievement,
+    Achievements,
+    normalised,
+    sentence_hashes,
+)
 from evaluation.figures import EpisodeFigures
 from game_interface.catalogue import game_of
 from game_interface.errors import GameError, StoryFormatError
@@ -162,21 +168,21 @@ def make(
         list(candidates(folder))
         for folder in played(story, "walkthrough", seed, len(commands), **walk)
     )
-    everything = tuple({it.achievement.name: it.achievement for it in found}.values())
-    by_chance: dict[str, int] = {}
+    by_name = {it.achievement.name: it.achievement for it in found}
+    everything = Achievements(tuple(by_name.values()), sha256="")
+    by_chance = set[str]()
     for chance in _RANDOM_SEEDS:
         for folder in played(story, "random", chance, _RANDOM_TURNS, engine=engine):
-            for name in earned(folder, everything):
-                by_chance[name] = by_chance.get(name, 0) + 1
-    achievements = chosen(found, set(by_chance), most)
+            by_chance |= EpisodeFigures.read(folder, everything).earned.keys()
+    achievements = chosen(found, by_chance, most)
     if len(achievements) < _FEWEST:
         raise ConfigurationError(
             f"The walkthrough of {story} earns only {len(achievements)} achievements that random "
             f"players do not; at least {_FEWEST} are needed."
         )
     for folder in played(story, "walkthrough", seed, len(commands), **walk):
-        missed = [it.name for it in achievements if it.name not in earned(folder, achievements)]
-        if missed:
+        again = EpisodeFigures.read(folder, everything).earned
+        if missed := [it.name for it in achievements if it.name not in again]:
             raise ConfigurationError(f"The walkthrough does not earn {', '.join(missed)} again.")
     info = load_story(story).info
     head = (
@@ -188,15 +194,6 @@ def make(
         f"{it.name}\t{it.fact}{'>=' if it.fact == 'score' else '='}{it.value}\n"
         for it in achievements
     )
-
-
-def earned(folder: Path, achievements: Sequence[Achievement]) -> dict[str, int]:
-    """Read which of them an episode earned, and when."""
-    figures = EpisodeFigures()
-    figures.achievements = tuple(achievements)
-    for entry in read(folder):
-        figures.take(entry)
-    return figures.earned
 
 
 def _of_jericho(story: Path) -> tuple[int, tuple[str, ...]]:

@@ -31,6 +31,7 @@ from pydantic import TypeAdapter
 from game_interface.errors import StoryFormatError
 from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import DONE, Errors, program
+from session.perception.directions import DIRECTIONS
 from stories.memory import MachineMemory, StoryImage
 from stories.profile import (
     PROFILE_SUFFIX,
@@ -44,20 +45,6 @@ from stories.profile import (
 )
 
 Area = tuple[int, int]
-DIRECTIONS = {
-    "north": "n_to",
-    "northeast": "ne_to",
-    "east": "e_to",
-    "southeast": "se_to",
-    "south": "s_to",
-    "southwest": "sw_to",
-    "west": "w_to",
-    "northwest": "nw_to",
-    "up": "u_to",
-    "down": "d_to",
-    "in": "in_to",
-    "out": "out_to",
-}
 FIXED = ("scenery", "static", "animate")
 BOOKKEEPING = ("visited", "moved", "workflag")
 CLOCK = "time_left"
@@ -136,7 +123,10 @@ def make_profile(
             fixed=tuple(debug.number("attribute", name) for name in FIXED),
             openable=(debug.number("attribute", "openable"),),
         ),
-        directions={word: debug.number("property", name) for word, name in DIRECTIONS.items()},
+        directions={
+            word: debug.number("property", f"{short}_to")
+            for short, word in {**DIRECTIONS, "in": "in", "out": "out"}.items()
+        },
         inform=Inform(
             strings_start=debug.section("strings area")[0] // image.packed_scale,
             door_to=debug.number("property", "door_to"),

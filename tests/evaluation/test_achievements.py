@@ -140,7 +140,7 @@ def test_they_are_made_from_a_walkthrough_which_earns_all_and_an_old_log_is_meas
         shutil.copytree(folder, "sent by somebody")  # wherever a log lies
         assert main(["measure", "./sent by somebody", "--achievements", "mine.tsv"]) == 0
     for folder in make_achievements.played(Path(path), "random", 7, 20):
-        assert len(make_achievements.earned(folder, achievements.all)) <= 1
+        assert len(EpisodeFigures.read(folder, achievements).earned) <= 1
         assert main(["measure", str(folder)]) == 0  # by those that come with the program
 
 

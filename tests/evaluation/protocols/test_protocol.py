@@ -134,9 +134,10 @@ def test_a_flag_that_contradicts_the_protocol_is_refused(
     flag: str, value: object, said: str
 ) -> None:
     assert flag in parser().format_help()
+    name = flag.removeprefix("--").replace("-", "_")
     with pytest.raises(ConfigurationError, match=f"^{flag} contradicts .* {said}"):
-        refuse_flags(TALES, {flag: value})
-    refuse_flags(TALES, {flag: None, "--turns": 100})
+        refuse_flags(TALES, {name: value})
+    refuse_flags(TALES, {name: None, "turns": 100})
 
 
 def test_another_story_is_refused() -> None:
