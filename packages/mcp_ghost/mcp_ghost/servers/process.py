@@ -83,37 +83,33 @@ def withheld(environ: Mapping[str, str] = os.environ) -> list[str]:
     )
 
 
-class ServerProcess:
-    """A running server; made by ``start``."""
+class ServerProcess(asyncio.SubprocessProtocol):
+    """A running server, of whose output and end asyncio tells it; made by ``start``."""
 
-    def __init__(
-        self,
-        transport: asyncio.SubprocessTransport,
-        pipes: _Pipes,
-        mark: str,
-    ) -> None:
-        self.pid = transport.get_pid()
-        # The group's id stays taken while any member lives, so this cannot hit a stranger.
-        self._signal = partial(reaper.signal_group, self.pid)
-        self.stdout = pipes.stdout
-        self._transport = transport
-        self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
-        pipe = self._stdin.get_extra_info("pipe")  # None in other loops than asyncio's own
-        is_open = pipe is not None and not pipe.closed
-        self._sent: int | None = os.dup(pipe.fileno()) if is_open else None
-        """The pipe to its stdin, which asyncio closes when its reader is gone."""
-        self._has_been_told = False
-        self._had_read: bool | None = None
-        """Known after ``stop``."""
-        self._pipes = pipes
-        self._mark = mark
-        self._skipped: deque[bytes] = deque(maxlen=_SKIPPED_LINES)
-        self._is_released = False
-        """Whether its number may be another process's by now."""
+    def __init__(self, mark: str, most_line_bytes: int) -> None:
+        self.stdout = asyncio.StreamReader(limit=most_line_bytes)
+        self.is_connected = True
+        """Whether more output can come."""
         self.fault: str | None = None
         """What made us stop listening."""
         self.ended_by_itself = False
         """Known after ``stop``: whether there was nothing left to stop."""
+        self._mark = mark
+        self._sent: int | None = None
+        """The pipe to its stdin, which asyncio closes when its reader is gone."""
+        self._has_been_told = False
+        self._had_read: bool | None = None
+        """Known after ``stop``."""
+        self._is_released = False
+        """Whether its number may be another process's by now."""
+        self._skipped: deque[bytes] = deque(maxlen=_SKIPPED_LINES)
+        self._stderr = bytearray()
+        """The end of it."""
+        self._stderr_bytes = 0
+        """How much there was altogether."""
+        self._stderr_ended = asyncio.Event()
+        self._exited = asyncio.Event()
+        self._closed = asyncio.Event()
 
     @classmethod
     async def start(
@@ -134,7 +130,7 @@ class ServerProcess:
         marked = {**env, reaper.MARK: mark}
         starting = asyncio.ensure_future(
             asyncio.get_running_loop().subprocess_exec(
-                lambda: _Pipes(most_line_bytes),
+                lambda: cls(mark, most_line_bytes),
                 *command,
                 env=marked,
                 cwd=cwd,
@@ -145,9 +141,8 @@ class ServerProcess:
         cancelled = await _done(starting)
         if cancelled and starting.exception():
             raise cancelled
-        transport, pipes = starting.result()
-        reaper.guard(transport.get_pid(), mark)
-        process = cls(transport, pipes, mark)
+        _, process = starting.result()
+        reaper.guard(process.pid, mark)
         if cancelled:
             await process.stop(0.0)
             raise cancelled
@@ -157,11 +152,6 @@ class ServerProcess:
     def returncode(self) -> int | None:
         """The exit status, negative for a signal; None while it runs."""
         return self._transport.get_returncode()
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether more output can come."""
-        return not self._pipes.output_ended
 
     @property
     def has_read(self) -> bool:
@@ -178,17 +168,20 @@ class ServerProcess:
     def write(self, data: bytes) -> None:
         """Send ``data`` to stdin; anything sent to a dead server is dropped."""
         self._stdin.write(data)
-        self._has_been_told = self._has_been_told or not self._stdin.is_closing()
+        if not self._has_been_told and not self._stdin.is_closing():
+            self._has_been_told = True
+            pipe = self._stdin.get_extra_info("pipe")  # None in other loops, such as uvloop
+            self._sent = None if pipe is None else os.dup(pipe.fileno())
 
     def stop_listening(self, fault: str) -> None:
         """Treat the server as gone because of ``fault``."""
         self.fault = fault
-        self._pipes.end_output()
+        self._end_output()
 
     def stderr_tail(self, most_bytes: int = STDERR_BYTES) -> str:
         """The end of what the server wrote to stderr; also after ``stop``."""
-        tail = bytes(self._pipes.stderr[-most_bytes:])
-        if self._pipes.stderr_bytes != len(tail):
+        tail = bytes(self._stderr[-most_bytes:])
+        if self._stderr_bytes != len(tail):
             # The first line is left out: it may begin inside a secret and hide it.
             lines = tail.partition(b"\n")[2]
             tail = lines if lines.strip() else tail.partition(b" ")[2]
@@ -210,14 +203,14 @@ class ServerProcess:
         """Wait until what an ended process wrote to stderr is read."""
         with contextlib.suppress(TimeoutError):  # a child of the server may hold the pipe open
             async with asyncio.timeout(_LAST_OUTPUT_WAIT):
-                await self._pipes.stderr_ended.wait()
+                await self._stderr_ended.wait()
 
     async def exits_within(self, seconds: float) -> bool:
         """Wait for the process itself; children that it left do not count."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._pipes.exited.wait()
-        return self._pipes.exited.is_set()
+                await self._exited.wait()
+        return self._exited.is_set()
 
     def kill(self) -> None:
         """Kill the group; ``stop`` is still to come."""
@@ -247,7 +240,7 @@ class ServerProcess:
             self._is_released = True
             if self._stdin.get_write_buffer_size():
                 self._stdin.abort()  # else it would wait for a reader that may never come
-            closing = asyncio.ensure_future(self._exited())
+            closing = asyncio.ensure_future(self._ended())
             try:
                 cancelled = await _done(closing)
                 closing.result()
@@ -261,15 +254,63 @@ class ServerProcess:
             while leftovers and self._signal(0) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event for it
                 await asyncio.sleep(0.001)
 
-    async def _exited(self) -> None:
+    async def _ended(self) -> None:
         # A process in uninterruptible sleep is left to the kernel.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_WAIT):
                 # Closed earlier, the transport would snatch the exit status from asyncio's watcher.
-                await self._pipes.exited.wait()
+                await self._exited.wait()
                 await self.last_words()
                 self._transport.close()
-                await self._pipes.closed.wait()
+                await self._closed.wait()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Know the process, which runs now; this method and the next four are for asyncio."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self.pid = self._transport.get_pid()
+        # The group's id stays taken while any member lives, so this cannot hit a stranger.
+        self._signal = partial(reaper.signal_group, self.pid)
+        if output := self._transport.get_pipe_transport(1):
+            self.stdout.set_transport(output)  # lets a full buffer pause the server
+        self._stdin = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Keep what it says."""
+        if fd == 2:
+            self._stderr_bytes += len(data)
+            self._stderr += data[-STDERR_BYTES:]
+            del self._stderr[:-STDERR_BYTES]
+        elif self.is_connected:
+            self.stdout.feed_data(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """See the end of one of its pipes."""
+        if fd == 1:
+            self._end_output()
+        elif fd == 2:
+            self._stderr_ended.set()
+        else:
+            self._end_output_soon()  # a server that closed its stdin cannot be asked anything
+
+    def process_exited(self) -> None:
+        """See its end, though not that of its pipes."""
+        self._exited.set()
+        self._end_output_soon()  # a child of the server may hold the pipe open
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See the end of it and of all its pipes."""
+        self._closed.set()
+        self._stderr_ended.set()
+        self._end_output()
+
+    def _end_output_soon(self) -> None:
+        asyncio.get_running_loop().call_later(_LAST_OUTPUT_WAIT, self._end_output)
+
+    def _end_output(self) -> None:
+        """Let readers see the end; later output is dropped."""
+        if self.is_connected:
+            self.is_connected = False
+            self.stdout.feed_eof()
 
 
 async def _done(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
@@ -281,57 +322,3 @@ async def _done(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
         except asyncio.CancelledError as error:
             cancelled = error
     return cancelled
-
-
-class _Pipes(asyncio.SubprocessProtocol):
-    """asyncio's callbacks: the output as a stream, exit and end of the pipes as events."""
-
-    def __init__(self, most_line_bytes: int) -> None:
-        self.stdout = asyncio.StreamReader(limit=most_line_bytes)
-        self.stderr = bytearray()
-        """The end of it."""
-        self.stderr_bytes = 0
-        """How much there was altogether."""
-        self.stderr_ended = asyncio.Event()
-        self.exited = asyncio.Event()
-        self.closed = asyncio.Event()
-        self.output_ended = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        pipe = cast("asyncio.SubprocessTransport", transport).get_pipe_transport(1)
-        if pipe is not None:
-            self.stdout.set_transport(pipe)  # lets a full buffer pause the server
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 2:
-            self.stderr_bytes += len(data)
-            self.stderr += data[-STDERR_BYTES:]
-            del self.stderr[:-STDERR_BYTES]
-        elif not self.output_ended:
-            self.stdout.feed_data(data)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == 1:
-            self.end_output()
-        elif fd == 2:
-            self.stderr_ended.set()
-        else:
-            self._end_output_soon()  # a server that closed its stdin cannot be asked anything
-
-    def process_exited(self) -> None:
-        self.exited.set()
-        self._end_output_soon()  # a child of the server may hold the pipe open
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.closed.set()
-        self.stderr_ended.set()
-        self.end_output()
-
-    def _end_output_soon(self) -> None:
-        asyncio.get_running_loop().call_later(_LAST_OUTPUT_WAIT, self.end_output)
-
-    def end_output(self) -> None:
-        """Let readers see the end; later output is dropped."""
-        if not self.output_ended:
-            self.output_ended = True
-            self.stdout.feed_eof()

@@ -121,7 +121,7 @@ async def test_of_a_flood_on_stderr_the_end_is_kept_and_nothing_on_disk() -> Non
     finally:
         await process.stop()
     assert process.stderr_tail() == "the last words\n"  # the flood's line has no beginning
-    assert len(process._pipes.stderr) == STDERR_BYTES
+    assert len(process._stderr) == STDERR_BYTES
 
 
 async def test_what_a_server_says_is_harmless_on_a_terminal_and_holds_no_key() -> None:
