@@ -67,8 +67,10 @@ class MCPToolCallError(MCPError):
 class MCPServerDiedError(MCPToolCallError):
     """Raised when the server's process or connection is gone, so that no tool can work."""
 
-    was_sent = True
-    """Whether the server may have got the call before that, and acted on it."""
+    def __init__(self, message: str, *, was_sent: bool = True) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
+        """Whether the server may have got the call before that, and acted on it."""
 
 
 class LLMError(MCPGhostError):

@@ -202,11 +202,9 @@ class Outcome:
             return self.result
         if self.kind is Kind.TIMEOUT:
             raise TimeoutError(self.reason)
-        if self.kind is not Kind.DIED:
-            raise MCPToolCallError(self.reason)
-        died = MCPServerDiedError(self.reason)
-        died.was_sent = self.was_sent
-        raise died
+        if self.kind is Kind.DIED:
+            raise MCPServerDiedError(self.reason, was_sent=self.was_sent)
+        raise MCPToolCallError(self.reason)
 
 
 async def outcome_of(call: Awaitable[ToolCallResult]) -> Outcome:

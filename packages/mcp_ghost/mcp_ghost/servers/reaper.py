@@ -90,17 +90,15 @@ class _Reaper:
         try:
             os.write(self._helper.stdin.fileno(), line)
         except BrokenPipeError:  # somebody killed the helper
-            self._helper.stdin.close()
-            self._helper.wait()
+            self._helper.communicate()
             self._helper = None
         return self._helper is not None
 
     def stop(self) -> None:
         """Let the helper go at exit; only groups that were never released can keep it."""
-        if self._helper is not None and self._helper.stdin is not None:
-            self._helper.stdin.close()
+        if self._helper is not None:
             with suppress(subprocess.TimeoutExpired):
-                self._helper.wait(_EXIT_WAIT)
+                self._helper.communicate(timeout=_EXIT_WAIT)
             self._helper.returncode = 0  # it ends by itself; no warning about it
 
     def forget(self) -> None:

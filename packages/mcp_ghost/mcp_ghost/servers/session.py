@@ -365,6 +365,4 @@ class ServerSession:
     async def _died(self, link: Link, *, was_sent: bool) -> MCPServerDiedError:
         if self._death_message is None:
             self._death_message = await link.death_message()
-        died = MCPServerDiedError(self._death_message)
-        died.was_sent = was_sent
-        return died
+        return MCPServerDiedError(self._death_message, was_sent=was_sent)
