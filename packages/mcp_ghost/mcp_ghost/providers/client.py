@@ -48,7 +48,7 @@ from mcp_ghost.providers.common import (
 from mcp_ghost.providers.exchange import Exchange, FailedTry, OnExchange, with_all
 from mcp_ghost.providers.hosted import OPENAI, check_key, hosted_at
 from mcp_ghost.providers.registry import get_provider
-from mcp_ghost.providers.streaming import DeltaTracker, OnDelta
+from mcp_ghost.providers.streaming import Delta, OnDelta
 from mcp_ghost.providers.transport import Endpoint, RetryPolicy, Transport, is_transient
 from mcp_ghost.results import JSONObject
 
@@ -129,6 +129,10 @@ class ProviderClient:
     ) -> None:
         named = _ENDPOINT.search(base_url or "")
         self.model = model or (named and named["model"]) or provider.default_model
+        self.provider_name = provider.name
+        """What the provider is called."""
+        self.most_tools: int | None = getattr(provider, "most_tools", None)
+        """How many tools the provider takes at once, if it takes only so many."""
         self._provider = provider
         # Asked once: isinstance() of a protocol is slow.
         self._streaming = provider if isinstance(provider, StreamingProvider) else None
@@ -167,16 +171,6 @@ class ProviderClient:
     def base_url(self) -> str:
         """Where it asks."""
         return self._endpoint.base_url
-
-    @property
-    def most_tools(self) -> int | None:
-        """How many tools the provider takes at once, if it takes only so many."""
-        return getattr(self._provider, "most_tools", None)
-
-    @property
-    def provider_name(self) -> str:
-        """What the provider is called."""
-        return self._provider.name
 
     async def complete(
         self,
@@ -449,18 +443,29 @@ class ProviderClient:
         """The reply, told of while it comes, or as a whole where the provider does not stream."""
         if self._gate is not None:
             await self._gate.admit()
-        told = DeltaTracker(call.on_delta) if call.on_delta else None
+        on_delta, has_told = call.on_delta, False
+
+        async def tell(delta: Delta) -> None:
+            nonlocal has_told
+            if on_delta is not None:
+                has_told = True
+                await on_delta(delta)
+
         assembler = self._streaming.assembler() if self._streaming else None
         try:
-            model = call.request.model
-            body = await transport.post(wire, model=model, assembler=assembler, on_delta=told)
+            body = await transport.post(
+                wire, model=call.request.model, assembler=assembler, on_delta=on_delta and tell
+            )
             response = self._read(body, call.request)
         except BaseException:  # cancelled, too: what was told of this reply no longer counts
-            if told:
-                await told.void()
+            if has_told:
+                await tell(("restart", ""))
             raise
-        if told:
-            await told.rest_of(response)
+        if not has_told:  # it came at once
+            if response.reasoning:
+                await tell(("thinking", response.reasoning))
+            if said := response.content or response.text:
+                await tell(("text", said))
         return response
 
     def _read(self, body: dict[str, Any], request: LLMRequest) -> LLMResponse:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Literal, Protocol, TypeAlias
 
-from mcp_ghost.messages import LLMResponse
 from mcp_ghost.results import JSONObject, parsed
 
 Delta: TypeAlias = tuple[Literal["text", "thinking", "restart"], str]
@@ -28,33 +27,6 @@ class Assembler(Protocol):
 
     def body(self) -> JSONObject:
         """The reply as it would have come at once."""
-
-
-class DeltaTracker:
-    """An ``on_delta`` that knows what was told of one try."""
-
-    def __init__(self, on_delta: OnDelta) -> None:
-        self._on_delta = on_delta
-        self._has_told = False
-
-    async def __call__(self, delta: Delta) -> None:
-        """Pass it on."""
-        self._has_told = True
-        await self._on_delta(delta)
-
-    async def void(self) -> None:
-        """The try failed; whatever comes is another reply."""
-        if self._has_told:
-            await self._on_delta(("restart", ""))
-
-    async def rest_of(self, response: LLMResponse) -> None:
-        """Tell of a reply that came at once."""
-        if self._has_told:
-            return
-        if response.reasoning:
-            await self._on_delta(("thinking", response.reasoning))
-        if said := response.content or response.text:
-            await self._on_delta(("text", said))
 
 
 class EventReader:

@@ -186,7 +186,7 @@ class Transport:
                 content += b"".join([chunk async for chunk in chunks])
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise connection_error(error, endpoint) from error
-        return read_body(response, content, endpoint, model=model, assembler=assembler)
+        return self._read(response, content, model, assembler)
 
     async def _assembled(
         self, chunks: AsyncIterator[bytes], assembler: Assembler, on_delta: OnDelta
@@ -219,6 +219,36 @@ class Transport:
                 f"The stream of {self._endpoint.where} ended before the answer did."
             )
         return None
+
+    def _read(
+        self, response: httpx2.Response, content: bytes, model: object, assembler: Assembler | None
+    ) -> dict[str, Any]:
+        """The JSON object of a complete answer; ``response`` gives status and headers.
+
+        Some servers send pieces where none were asked for, which ``assembler`` puts together.
+        """
+        found = objects_in(content)
+        body = found[0] if found else None
+        if not response.is_success:
+            said = common.error_text(body)
+            if not said and response.has_redirect_location:
+                # Following it could carry the key to another host.
+                said = f"moved to {response.headers['location']}"
+            said = said or content.decode("utf-8", errors="replace")
+            delay, named = _asked_delay(response.headers, body, said), common.error_names(body)
+            refused = LLMStatusError(said, response.status_code, delay, named=named)
+            raise self._endpoint.explained(common.malformed_call(body, said) or refused, model)
+        if body is None:
+            raise LLMReplyError(
+                f"{self._endpoint.where} answered with something that is not a JSON object. "
+                "Is the base URL that of the API (it often ends in /v1)?"
+            )
+        is_whole = len(found) == 1 and content.lstrip(_BLANK).startswith(b"{")
+        if is_whole or assembler is None:
+            return body
+        for piece in found:
+            [*assembler.add(piece)]  # what it says has no listener
+        return assembler.body()
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -298,42 +328,6 @@ async def unpacked(response: httpx2.Response, endpoint: Endpoint) -> AsyncIterat
                 f"{endpoint.where} sent a reply of more than {MOST_REPLY_BYTES // 2**20} MiB."
             )
         yield piece
-
-
-def read_body(
-    response: httpx2.Response,
-    content: bytes,
-    endpoint: Endpoint,
-    *,
-    model: object = "",
-    assembler: Assembler | None = None,
-) -> dict[str, Any]:
-    """The JSON object of a complete answer; ``response`` gives status and headers.
-
-    Some servers send pieces where none were asked for, which ``assembler`` puts together.
-    """
-    found = objects_in(content)
-    body = found[0] if found else None
-    if not response.is_success:
-        said = common.error_text(body)
-        if not said and response.has_redirect_location:
-            # Following it could carry the key to another host.
-            said = f"moved to {response.headers['location']}"
-        said = said or content.decode("utf-8", errors="replace")
-        delay, named = _asked_delay(response.headers, body, said), common.error_names(body)
-        refused = LLMStatusError(said, response.status_code, delay, named=named)
-        raise endpoint.explained(common.malformed_call(body, said) or refused, model)
-    if body is None:
-        raise LLMReplyError(
-            f"{endpoint.where} answered with something that is not a JSON object. "
-            "Is the base URL that of the API (it often ends in /v1)?"
-        )
-    is_whole = len(found) == 1 and content.lstrip(_BLANK).startswith(b"{")
-    if is_whole or assembler is None:
-        return body
-    for piece in found:
-        [*assembler.add(piece)]  # what it says has no listener
-    return assembler.body()
 
 
 def _asked_delay(headers: Mapping[str, str], body: object, said: str) -> float | None:

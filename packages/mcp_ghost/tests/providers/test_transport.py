@@ -8,11 +8,12 @@ import httpx2
 import pytest
 
 from mcp_ghost.errors import LLMConnectionError, LLMError, LLMReplyError, LLMStatusError
+from mcp_ghost.providers.common import WireRequest
 from mcp_ghost.providers.transport import (
     Endpoint,
+    Transport,
     encode_json,
     is_transient,
-    read_body,
     retry_after,
 )
 
@@ -36,13 +37,13 @@ def test_a_wait_in_seconds_is_read(value: str, seconds: float | None) -> None:
         ({}, "Try again in 5 seconds", None),
     ],
 )
-def test_a_wait_is_read_from_headers_and_from_words(
+async def test_a_wait_is_read_from_headers_and_from_words(
     headers: dict[str, str], said: str, seconds: float | None
 ) -> None:
-    response = httpx2.Response(429, headers=headers)
-    content = json.dumps({"error": {"message": said}}).encode()
+    response = httpx2.Response(429, headers=headers, json={"error": {"message": said}})
+    transport = Transport(Endpoint("http://localhost"), httpx2.MockTransport(lambda _: response))
     with pytest.raises(LLMStatusError) as caught:
-        read_body(response, content, Endpoint("http://localhost"))
+        await transport.post(WireRequest("/", {}, {}), model="m", assembler=None, on_delta=None)
     assert caught.value.retry_after == seconds
 
 
