@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _play(flags: Flags) -> int:
     # Imported only now, so that --help and wrong flags do not wait for it.
-    from mcp_ghost.cli.interruption import interruption
+    from mcp_ghost.cli import interruption
     from mcp_ghost.cli.screen import standard_screen
     from session.record.summary import show_total
 
@@ -75,7 +75,7 @@ def _play(flags: Flags) -> int:
             try:
                 cockpit.stay()
             except KeyboardInterrupt:
-                if interruption.exit_code != INTERRUPTED:
+                if interruption.exit_code() != INTERRUPTED:
                     raise
         return code
 

@@ -26,7 +26,7 @@ from evaluation import ROOT
 from evaluation.agreement import differences, program_at_hand
 from evaluation.fleet.channel import Answer, DurableAck, ParentChannel, serve
 from evaluation.fleet.limits import USED_UP
-from mcp_ghost.cli.interruption import interruption
+from mcp_ghost.cli import interruption
 from mcp_ghost.env_file import load_env_file
 from mcp_ghost.redact import redact
 from mcp_ghost.servers import reaper

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from mcp_ghost.cli.interruption import interruption
+from mcp_ghost.cli import interruption
 from movie_generator.checkpoints import Store
 from movie_generator.generate import generate_as_configured
 from movie_generator.models import Narration, ScriptSection, VideoScript

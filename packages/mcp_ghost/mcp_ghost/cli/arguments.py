@@ -27,16 +27,15 @@ class _Lines(argparse.RawDescriptionHelpFormatter):
         broken = []
         for block in text.split("\n\n"):
             lines = block.splitlines()
-            if all(line.startswith("    ") for line in lines):  # commands, to be copied
+            are_commands = all(line.startswith("    ") for line in lines)  # to be copied
+            if are_commands or all(len(line) <= width for line in lines):
                 broken += lines
             elif any(line[:1].isspace() for line in lines):
                 for line in lines:
                     further = " " * (len(line) - len(line.lstrip()))
                     broken += whole(line, subsequent_indent=further)
-            elif any(len(line) > width for line in lines):
-                broken += whole(" ".join(lines))
             else:
-                broken += lines
+                broken += whole(" ".join(lines))
             broken.append("")
         return "\n".join(indent + line for line in broken[:-1])
 

@@ -1,6 +1,7 @@
 """A recorded run for people to read: what was said and called, what it cost, where it failed."""
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -81,29 +82,23 @@ def facts_of(golden: Mapping[str, Any]) -> JSONObject:
 
 def _steps(history: Sequence[JSONObject], chain: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """The messages, with what the tool chain knows of each call."""
-    remaining = list(chain)
+    attempts: defaultdict[str, list[list[JSONObject]]] = defaultdict(list)
+    """By tool and by call."""
+    for record in chain:
+        calls = attempts[record["tool_name"]]
+        if not (calls and record["retry_attempt"]):
+            calls.append([])
+        calls[-1].append(record)
     tries: dict[str, list[JSONObject]] = {}
     for number, message in enumerate(history, start=1):
         step = {"step": number, "role": message["role"], "content": message.get("content") or ""}
         for call in message.get("tool_calls") or ():
             tool, arguments = call["function"]["name"], call["function"]["arguments"]
-            tries[call["id"]] = _take(remaining, tool)
+            tries[call["id"]] = attempts[tool].pop(0) if attempts[tool] else []
             step.setdefault("calls", []).append({"tool_name": tool, "arguments": arguments})
         if message["role"] == "tool":
             step["tries"] = tries.get(str(message.get("tool_call_id")), [])
         yield step
-
-
-def _take(remaining: list[JSONObject], tool: str) -> list[JSONObject]:
-    """The attempts at the next call of ``tool``, which leave the list."""
-    taken: list[JSONObject] = []
-    for record in list(remaining):
-        if record["tool_name"] == tool and (not taken or record["retry_attempt"]):
-            taken.append(record)
-            remaining.remove(record)
-        elif taken:
-            break
-    return taken
 
 
 def _failures(output: JSONObject, chain: Sequence[JSONObject]) -> Iterator[str]:

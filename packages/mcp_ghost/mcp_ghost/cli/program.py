@@ -39,7 +39,7 @@ def program(name: str, work: Callable[[], int], errors: Callable[[], Errors] = E
     import logging
     import signal
 
-    from mcp_ghost.cli.interruption import interruption
+    from mcp_ghost.cli import interruption
     from mcp_ghost.cli.view import Warnings
 
     # Keep what libraries log from coming between the lines shown.
@@ -52,8 +52,7 @@ def program(name: str, work: Callable[[], int], errors: Callable[[], Errors] = E
     try:
         interruption.install()
         code = work()
-        if sys.stdout is not None:  # closed by whoever started us
-            sys.stdout.flush()
+        print(end="", flush=True)
     except KeyboardInterrupt:
         return interruption.caught()
     except BrokenPipeError:
@@ -75,8 +74,7 @@ def program(name: str, work: Callable[[], int], errors: Callable[[], Errors] = E
 def _end_output() -> None:
     """Write what is left; if that fails, keep Python from trying again on its way out."""
     try:
-        if sys.stdout is not None:  # closed by whoever started us
-            sys.stdout.flush()
+        print(end="", flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -19,7 +19,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from mcp_ghost.cli.interruption import interruption
+from mcp_ghost.cli import interruption
 from mcp_ghost.text import duration, one_line, plain
 
 INDENT = 3

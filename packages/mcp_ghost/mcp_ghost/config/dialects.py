@@ -52,13 +52,11 @@ def _oauth(value: object) -> object:
         return None
     if not isinstance(value, Mapping):
         return value
-    found = {_OAUTH_KEYS.get(key, key): it for key, it in value.items()}
+    used = {key: it for key, it in value.items() if key not in _OAUTH_WITHOUT_EFFECT}
+    found = {_OAUTH_KEYS.get(key, key): it for key, it in used.items()}
     if isinstance(scopes := found.get("scopes"), str):
         found["scopes"] = scopes.split()
-    return {
-        "type": "oauth",
-        **{key: it for key, it in found.items() if key not in _OAUTH_WITHOUT_EFFECT},
-    }
+    return {"type": "oauth", **found}
 
 
 def _auth(value: object) -> object:

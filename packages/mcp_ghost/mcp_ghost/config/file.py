@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,8 +84,6 @@ def _document(path: Path, lenient: bool) -> object:
         if kind == "YAML":
             return _parse_yaml(text)
         if kind == "TOML":
-            import tomllib  # few need it
-
             return tomllib.loads(text)
         return _parse_json(text, lenient or path.suffix.lower() == ".jsonc")
     except FileNotFoundError as error:

@@ -142,8 +142,7 @@ class ServerConfig(BaseModel):
         hints = [_unknown_key(key, cls.model_fields, KEYS) for key in unknown[:_NAMED_AT_MOST]]
         if len(unknown) > _NAMED_AT_MOST:
             hints.append(f"and {len(unknown) - _NAMED_AT_MOST} more")
-        for key in unknown:
-            del fields[key]
+        fields = {key: it for key, it in fields.items() if key not in unknown}
         if workspace:
             fields = with_places(fields, workspace)
             if isinstance(file := fields.get("env_file"), str):
