@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from mcp_ghost.ghost import run_ghost as run
     from mcp_ghost.ghost import run_ghost as run_ghost
     from mcp_ghost.ghost import run_sync as run_sync
-    from mcp_ghost.network import __version__ as __version__
     from mcp_ghost.providers.client import get_llm_client as get_llm_client
     from mcp_ghost.providers.registry import register_provider as register_provider
     from mcp_ghost.results import format_tool_response as format_tool_response
     from mcp_ghost.run.prompts import SystemPromptGenerator as SystemPromptGenerator
     from mcp_ghost.run.report.account import GhostResult as GhostResult
+    from mcp_ghost.version import __version__ as __version__
 
 _HOMES = {
     "Ghost": "ghost",
@@ -41,7 +41,7 @@ _HOMES = {
     "MCPError": "errors",
     "MCPGhostError": "errors",
     "SystemPromptGenerator": "run.prompts",
-    "__version__": "network",
+    "__version__": "version",
     "format_tool_response": "results",
     "get_llm_client": "providers.client",
     "mcp_ghost": "ghost",

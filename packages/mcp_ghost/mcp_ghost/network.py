@@ -1,4 +1,4 @@
-"""What both sides need of the network: who we are, proxies, one TLS context."""
+"""What both sides need of the network: proxies, one TLS context."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from urllib.request import getproxies, proxy_bypass
 
 if TYPE_CHECKING:
     import httpx2
-
-__version__ = "0.2.0"
-"""Of the package, as servers are told it, too."""
 
 
 def is_web_address(url: str) -> bool:

@@ -30,9 +30,6 @@ def _view_of(flags: Flags, *, is_there: bool, types: bool = True) -> tuple[RunVi
     """What shows runs, and their options, with which whoever sits at the terminal is asked.
 
     ``is_there``: somebody to ask; ``types``: answers are written as they come.
-
-    Raises:
-        ValueError: Somebody is to be asked, and nobody is there.
     """
     screen = standard_screen(sys.stderr)
     types = types and sys.stdout is not None and sys.stdout.isatty()

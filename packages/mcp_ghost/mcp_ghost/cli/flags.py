@@ -14,6 +14,7 @@ from mcp_ghost.cli.arguments import (
     seconds,
     whole_number,
 )
+from mcp_ghost.version import __version__
 
 PROGRAM = "mcp-ghost"
 
@@ -136,7 +137,9 @@ class Flags(argparse.Namespace):
 def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     """Read the command line; a wrong one ends the program with code 2 and a line that says why."""
     parser = Parser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    version = f"{PROGRAM} {__version__}"
+    about = "print the version and exit"
+    parser.add_argument("--version", action="version", version=version, help=about)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, purpose, asked, output in (
         ("run", "run one operation", _PROMPT, f"{_OUTPUT}{_QUIET}"),
@@ -165,14 +168,3 @@ def parse_flags(arguments: Sequence[str] | None = None) -> Flags:
     )
     add_flags(replay, "--config FILE  with --servers live: the MCP servers to start")
     return parser.parse_args(arguments, Flags())
-
-
-class _Version(argparse.Action):
-    """Prints the version, which is looked up only then."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """End the program."""
-        from mcp_ghost.network import __version__
-
-        print(f"{PROGRAM} {__version__}")
-        parser.exit()

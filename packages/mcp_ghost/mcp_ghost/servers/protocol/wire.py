@@ -36,9 +36,9 @@ from mcp.types.version import (
     MODERN_PROTOCOL_VERSIONS,
 )
 
-from mcp_ghost.network import __version__
 from mcp_ghost.servers.protocol.lenient import readable
 from mcp_ghost.servers.protocol.revision import Revision
+from mcp_ghost.version import __version__
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds before a subscription that was lost is asked for again."""

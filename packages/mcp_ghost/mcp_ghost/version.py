@@ -1,0 +1,3 @@
+"""The version of this package, which servers are told, too."""
+
+__version__ = "0.2.0"
