@@ -57,11 +57,10 @@ if TYPE_CHECKING:
 
     Logger: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
-_MOST_FAILED = 100
-"""Tries of one call, after which nothing more is learned from refusals."""
 _log = logging.getLogger(__name__)
 _MOST_TRIES = 40
-"""Requests to find refused tools among a hundred: about 14 for one of them, 24 for two."""
+"""Failed ones of a call, after which nothing more is learned from refusals. Finding a refused tool
+among a hundred takes about 14, finding two about 24."""
 _ENDPOINT = re.compile(
     r"/((?:chat/)?completions|responses|messages)/?(?=\?|$)|/api/(?:chat|generate|tags)/?$|"
     r"(?:(?<=/v1)|(?<=/v1beta))/models/?(?=\?|$)|"
@@ -303,7 +302,7 @@ class ProviderClient:
                         bad = await self._tried_tools(transport, call, headers, error)
                         if self._leave_out(bad, error, model):
                             continue
-                    if not learned or len(call.tries) > _MOST_FAILED:
+                    if not learned or len(call.tries) > _MOST_TRIES:
                         # Where the other wire is missing, the first error says more.
                         is_missing = refusal.named_wire(wire.path, error) == "chat"
                         raise (left if left and is_missing else error) from None
@@ -317,11 +316,11 @@ class ProviderClient:
         error: LLMStatusError,
     ) -> list[ToolSchema]:
         """The tools on offer that the model refuses, found by asking with some of them."""
-        before, started = len(call.tries), time.perf_counter()
+        started = time.perf_counter()
         offered = call.request.tools or call.request.known_tools or ()
 
         async def takes(tools: Sequence[ToolSchema]) -> bool:
-            if len(call.tries) - before == _MOST_TRIES:
+            if len(call.tries) > _MOST_TRIES:
                 raise error
             options = {**call.request.options, "max_tokens": _SHORTEST_REPLY}
             request = replace(call.request, tools=tools, tool_choice=None, options=options)

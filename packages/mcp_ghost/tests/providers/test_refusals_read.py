@@ -413,7 +413,7 @@ def test_a_server_that_always_wants_less_is_given_up() -> None:
 
     with ModelServer(stubborn) as model, pytest.raises(LLMStatusError, match="the maximum"):
         ask(model, max_tokens=9_000)
-    assert len(model.requests) == 101
+    assert len(model.requests) == 41
 
 
 CALLED: list[dict[str, Any]] = [
