@@ -8,6 +8,7 @@ SDK is told to ask again, as if the server had refused the handshake.
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -59,11 +60,13 @@ Streams: TypeAlias = tuple[Receive, Send]
 """Messages from a server, and to it; who made them closes them."""
 
 
-class Wire:
+class Wire(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]):
     """What passes between the SDK and a server; of an object of this program, nothing does."""
 
-    def __init__(self, has_read: Callable[[], bool]) -> None:
+    def __init__(self, has_read: Callable[[], bool], streams: Streams | None = None) -> None:
         """``has_read``: whether the server took what was sent."""
+        if streams is not None:
+            self._receive, self._send = streams
         self.tools_changed = False
         """Whether the server said so, or meets calls with another list in mind."""
         self.has_ended = False
@@ -71,22 +74,41 @@ class Wire:
         self._has_read = has_read
         self._asked: dict[str, str] = {}
         """The methods of the requests without an answer, by id."""
-        self.is_negotiating = True
+        self._is_negotiating = True
         """Whether the server may still leave ``server/discover`` unanswered."""
         self._discover: JSONRPCRequest | None = None
-        self._read_at: float | None = None
+        self._given_up_at = math.inf
+        """When it has done so for long enough."""
         self._handshake: JSONRPCRequest | None = None
 
-    def refusal(self) -> SessionMessage | None:
-        """The answer to ``server/discover`` of a server that has none."""
-        if self._discover is None or not self.is_negotiating:
-            return None
-        if self._read_at is None:
-            self._read_at = time.monotonic() if self._has_read() else None
-        if self._read_at is None or time.monotonic() - self._read_at < _ANSWER_SECONDS:
-            return None
-        self.is_negotiating = False
-        return _error(self._discover.id, METHOD_NOT_FOUND, "The server does not answer")
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message from the server, once it takes the version of a handshake."""
+        item = await self._next()
+        while again := self._older_handshake(item):
+            await self.send(again)
+            item = await self._next()
+        return item
+
+    async def _next(self) -> SessionMessage | Exception:
+        """The next message as the SDK should see it, or an answer in place of one that is late."""
+        while self._is_negotiating:
+            with anyio.move_on_after(_LOOK_SECONDS):
+                return self.received(await self._receive())
+            if self._discover is not None and self._has_read():
+                self._given_up_at = min(self._given_up_at, time.monotonic() + _ANSWER_SECONDS)
+                if time.monotonic() >= self._given_up_at:
+                    self._is_negotiating = False
+                    return _error(self._discover.id, METHOD_NOT_FOUND, "The server does not answer")
+        return self.received(await self._receive())
+
+    async def send(self, item: SessionMessage) -> None:
+        """Send ``item`` to the server."""
+        self.sent(item.message)
+        await self._send(item)
+
+    async def aclose(self) -> None:
+        """Note that the SDK has stopped reading."""
+        self.has_ended = True
 
     def sent(self, message: object) -> None:
         """Remember what was asked."""
@@ -104,7 +126,7 @@ class Wire:
         if message.method == _DISCOVER:
             self._discover = message
         else:
-            self.is_negotiating = False
+            self._is_negotiating = False
         if message.method == _INITIALIZE:
             self._handshake = message
 
@@ -126,7 +148,7 @@ class Wire:
             item = SessionMessage(message)
         method = self._asked.pop(str(message.id), None)
         if method == _DISCOVER:
-            self.is_negotiating = False
+            self._is_negotiating = False
         if isinstance(message, JSONRPCError):
             self.tools_changed |= message.error.code == HEADER_MISMATCH
         if not isinstance(message, JSONRPCResponse) or method is None:
@@ -143,7 +165,7 @@ class Wire:
         read = readable(method, message.result)
         return SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=message.id, result=read))
 
-    def older_handshake(self, item: SessionMessage | Exception) -> SessionMessage | None:
+    def _older_handshake(self, item: SessionMessage | Exception) -> SessionMessage | None:
         """The handshake in an older version, where ``item`` refuses that in which it was asked for.
 
         By the specification a server answers with its own version; some refuse instead, such as
@@ -166,45 +188,6 @@ class Wire:
         return SessionMessage(self._handshake)
 
 
-class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
-    """Messages from the server; closed by the SDK when it stops reading."""
-
-    def __init__(self, streams: Streams, wire: Wire) -> None:
-        self._receive, self._send = streams
-        self._wire = wire
-
-    async def receive(self) -> SessionMessage | Exception:
-        while self._wire.is_negotiating:
-            with anyio.move_on_after(_LOOK_SECONDS):
-                return self._wire.received(await self._receive())
-            if refusal := self._wire.refusal():
-                return refusal
-        item = self._wire.received(await self._receive())
-        while again := self._wire.older_handshake(item):
-            self._wire.sent(again.message)
-            await self._send(again)
-            item = self._wire.received(await self._receive())
-        return item
-
-    async def aclose(self) -> None:
-        self._wire.has_ended = True
-
-
-class _Outgoing(ObjectSendStream[SessionMessage]):
-    """Messages to the server."""
-
-    def __init__(self, send: Send, wire: Wire) -> None:
-        self._send = send
-        self._wire = wire
-
-    async def send(self, item: SessionMessage) -> None:
-        self._wire.sent(item.message)
-        await self._send(item)
-
-    async def aclose(self) -> None:
-        pass
-
-
 def _error(
     id_: str | int, code: int, message: str, data: dict[str, Any] | None = None
 ) -> SessionMessage:
@@ -220,11 +203,9 @@ def speaking(
     on_request: Any,  # noqa: ANN401  the SDK's callback
 ) -> tuple[Client, Wire]:
     """A client over ``streams``, or of ``target``, an object of this program, without any."""
-    wire = Wire(has_read)
-    if streams is not None:
-        target = nullcontext((_Incoming(streams, wire), _Outgoing(streams[1], wire)))
+    wire = Wire(has_read, streams)
     client = Client(
-        target,  # type: ignore[arg-type]  # of the two kinds that it takes
+        target if streams is None else nullcontext((wire, wire)),  # type: ignore[arg-type]  # of the two kinds that it takes
         mode=spoken.mode,
         prior_discover=spoken.prior_discover,
         client_info=Implementation(name="mcp_ghost", version=__version__),
