@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
@@ -116,9 +116,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self.address = f"{real.scheme}://{real.netloc.rpartition('@')[2]}{path}"
         self.fault: str | None = None
         """What ended the connection."""
-        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._receiving: asyncio.Future[SessionMessage | Exception] | None = None
-        """The next message of the only stream, when it comes."""
+        self._receiving = anyio.CancelScope()
+        """In which a message of the only stream is waited for."""
         self._unmade: list[SessionMessage] = []
         """What else its reader is told, of requests that were not made."""
         self.one_stream = one_stream
@@ -211,22 +210,10 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     async def unless_it_ends(
         self, receive: Callable[[], Awaitable[SessionMessage | Exception]]
     ) -> SessionMessage | Exception:
-        """What ``receive`` brings; EndOfStream when the only stream has ended instead.
-
-        If cancelled, it loses nothing: the next call returns what has arrived meanwhile.
-        """
-        if not self.one_stream:
-            return await receive()
-        if self._receiving is None:
-            self._receiving = asyncio.ensure_future(receive())
-            # Else asyncio would report what nobody came for any more.
-            self._receiving.add_done_callback(lambda it: it.cancelled() or it.exception())
-        received = self._receiving
-        waiting: list[asyncio.Future[Any]] = [received, self._ended]
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        if received.done():
-            self._receiving = None
-            return received.result()
+        """What ``receive`` brings; EndOfStream when the only stream has ended instead."""
+        if not (self.one_stream and self.fault):
+            with anyio.CancelScope() as self._receiving:
+                return await receive()
         if self._unmade:
             return self._unmade.pop(0)
         raise anyio.EndOfStream
@@ -238,8 +225,6 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         stream was closed only when it writes, and then for the second time. So it is asked twice
         for an answer that nobody reads.
         """
-        if self._receiving is not None:
-            self._receiving.cancel()
         bounds = httpx2.Timeout(_GOODBYE_SECONDS).as_dict()
         for url in [] if self._endpoint is None or self.fault else [self._endpoint] * 2:
             ping = httpx2.Request("POST", url, json=_PING, extensions={"timeout": bounds})
@@ -296,8 +281,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     def end(self, fault: str) -> None:
         """Note what ended the connection, unless something did before."""
         self.fault = self.fault or self.redact(fault)
-        if not self._ended.done():
-            self._ended.set_result(None)
+        if self.one_stream:
+            self._receiving.cancel()
 
     def loses(self, request: httpx2.Request, said: str) -> bool:
         """Whether what a server ``said`` to a request in a session ends that, which is noted."""
