@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mcp import MCPError as ProtocolError
-from mcp.types import ElicitRequestFormParams
+from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from mcp_ghost.config import ServerConfig
 from mcp_ghost.results import ToolCallResult
@@ -186,6 +186,7 @@ async def test_a_form_that_cannot_be_filled_in_is_cancelled_in_clear_words(
         message="Which?", requested_schema={"type": "object", "properties": {"a": field}}
     )
     answer = await asking("shop", elicit, nullcontext)(None, params)  # type: ignore[arg-type]
+    assert isinstance(answer, ElicitResult)
     assert answer.action == "cancel"
     assert "MCP server 'shop' asks with a form that cannot be shown" in caplog.text
     assert words in caplog.text
@@ -197,4 +198,5 @@ async def test_a_form_without_fields_asks_for_a_mere_yes() -> None:
 
     params = ElicitRequestFormParams(message="Go on?", requested_schema={"type": "object"})
     answer = await asking("shop", elicit, nullcontext)(None, params)  # type: ignore[arg-type]
+    assert isinstance(answer, ElicitResult)
     assert answer.action == "accept"

@@ -141,12 +141,11 @@ def _shown(item: SessionMessage | Exception, secrets: set[str]) -> SessionMessag
     """``item`` without ``secrets``, and without the SDK's long account of an unreadable reply."""
     if not isinstance(item, SessionMessage):
         return item
-    said = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-    written = [json.dumps(secret)[1:-1] for secret in secrets]
-    if any(secret in said for secret in written):
-        for secret in written:
-            said = said.replace(secret, MASK)
-        message = jsonrpc_message_adapter.validate_json(said, by_name=False)
+    said = clean = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+    for secret in secrets:
+        clean = clean.replace(json.dumps(secret)[1:-1], MASK)
+    if clean != said:
+        message = jsonrpc_message_adapter.validate_json(clean, by_name=False)
         item = SessionMessage(message, item.metadata)
     if isinstance(item.message, JSONRPCError):
         error = item.message.error

@@ -14,6 +14,7 @@ from mcp_ghost.servers.protocol.lenient import NOT_MADE
 if TYPE_CHECKING:
     from mcp import MCPError as ProtocolError
     from mcp.client import ClientRequestContext
+    from mcp.client.session import ElicitationFnT
     from mcp.types import ElicitRequestParams, ElicitResult
 
 _NEEDS_A_PAGE = -32042
@@ -25,17 +26,13 @@ Elicit: TypeAlias = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any
 """(server, message, schema) -> the user's answer by the schema's names; None if there is none"""
 Pause: TypeAlias = Callable[[], AbstractContextManager[None]]
 """While a person thinks, no time runs out."""
-OnRequest: TypeAlias = (
-    "Callable[[ClientRequestContext, ElicitRequestParams], Awaitable[ElicitResult]]"
-)
-"""The SDK's callback."""
 
 
 class LaterError(Exception):
     """Raised by an ``elicit`` that does not know the answer yet: the server is told to give up."""
 
 
-def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
+def asking(server: str, elicit: Elicit, pause: Pause) -> ElicitationFnT:
     """The SDK's callback: has ``elicit`` asked, and fills in what the schema has by default."""
     from mcp.types import ElicitRequestURLParams, ElicitResult
     from pydantic import ValidationError
@@ -77,10 +74,7 @@ def asking(server: str, elicit: Elicit, pause: Pause) -> OnRequest:
 def _fault(schema: dict[str, Any]) -> str | None:
     """What is wrong with a form, by the protocol's rules; None if it can be filled in."""
     # modelcontextprotocol.io/specification/2025-11-25/client/elicitation#requested-schema
-    fields = schema.get("properties", {})
-    if not isinstance(fields, dict):
-        return "its 'properties' are not an object"
-    for name, field in fields.items():
+    for name, field in schema.get("properties", {}).items():
         where = f"the field {name[:100]!r}"
         items = field.get("items", {}) if isinstance(field, dict) else None
         if not isinstance(items, dict):

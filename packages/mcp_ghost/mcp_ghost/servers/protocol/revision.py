@@ -32,9 +32,7 @@ _spoken: dict[str, Revision] = {}
 
 def spoken_by(config: ServerConfig) -> Revision:
     """What the server of ``config`` spoke last."""
-    if config.type == "sse":
-        return OLDER
-    return UNKNOWN if config.in_process is not None else _spoken.get(_key(config), UNKNOWN)
+    return OLDER if config.type == "sse" else _spoken.get(_key(config), UNKNOWN)
 
 
 def remember(config: ServerConfig, revision: Revision) -> None:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp import Client, MCPError
+from mcp.client.session import ElicitationFnT
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.message import SessionMessage
 from mcp.types import (
@@ -200,7 +201,7 @@ def speaking(
     streams: Streams | None,
     has_read: Callable[[], bool],
     spoken: Revision,
-    on_request: Any,  # noqa: ANN401  the SDK's callback
+    on_request: ElicitationFnT | None,
 ) -> tuple[Client, Wire]:
     """A client over ``streams``, or of ``target``, an object of this program, without any."""
     wire = Wire(has_read, streams)
