@@ -131,8 +131,6 @@ class Call:
     arguments: dict[str, Any]
     id: str = ""
     """The id that the call has in the reply."""
-    written: str = ""
-    """The arguments as the model wrote them."""
     iteration: int = 0
     """The model's reply that asked for it, from 1."""
     position: int = 0

@@ -60,7 +60,6 @@ class Asking:
                 temperature=settings["temperature"],
                 reasoning_effort=settings["reasoning_effort"],
                 stop=[stop] if isinstance(stop, str) else stop,
-                extra_body=settings["extra_body"],
             )
         except LLMError as error:
             run.account.usage += error.usage
@@ -100,11 +99,11 @@ class Asking:
 
     async def _traced(self, view: Sequence[Message], **options: Any) -> LLMResponse:  # noqa: ANN401
         """One request, in a span of its own."""
-        run = self._run
+        run, settings = self._run, self._run.settings
         with run.tracing.request(view, options) as span:
             async with run.bound():
                 response = await run.conversation.client.complete(
-                    view, headers=run.settings["headers"], **options
+                    view, headers=settings["headers"], extra_body=settings["extra_body"], **options
                 )
             run.tracing.replied(span, response)
             return response
@@ -114,7 +113,7 @@ class Asking:
         account = self._run.account
         self._check_budget()
         try:
-            response = await self._traced(request, extra_body=self._run.settings["extra_body"])
+            response = await self._traced(request)
         except LLMError as error:
             account.usage += error.usage
             account.failed(self._run.conversation.client.provider_name, error, "summarised by rule")

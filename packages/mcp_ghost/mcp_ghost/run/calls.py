@@ -105,12 +105,12 @@ class Calls:
         for call in calls:
             tool = self.toolset.tools.get(call.name) if self.policy.by_server else None
             lanes[tool.server if tool else None].append(call)
-        if len(lanes) == 1:  # what is raised there leaves as it is
-            await self._answer_in_order(calls, told)
-        else:
+        try:
             async with asyncio.TaskGroup() as group:
                 for lane in lanes.values():
                     group.create_task(self._answer_in_order(lane, told))
+        except ExceptionGroup as errors:  # what is raised in a lane leaves as it is
+            raise errors.exceptions[0] from None
         if len(told) < len(calls):
             raise PausedError
         self.ledger.end()
@@ -120,10 +120,8 @@ class Calls:
 
     async def _answer_in_order(self, lane: Sequence[Call], told: dict[int, Told]) -> None:
         """Add to ``told`` what becomes of each call, by its position in the reply."""
-        answered = 0
         for step in self._steps(lane):
             ended = await asyncio.gather(*(self._answered(call) for call in step))
-            answered += len(step)
             known = [it for it in ended if it is not None]
             told |= {call.position: it for call, it in zip(step, ended, strict=True) if it}
             if len(known) < len(step):
@@ -132,8 +130,9 @@ class Calls:
             if cause.stopped is not None:
                 reason = f"Skipped: {cause.stopped}"
                 skipped = Told(Kind.SKIPPED, failure(reason))
-                told |= {call.position: skipped for call in lane[answered:]}
-                self.observer.tools_skipped(lane[answered:], reason)
+                left = [call for call in lane if call.position not in told]
+                told |= {call.position: skipped for call in left}
+                self.observer.tools_skipped(left, reason)
                 return
 
     def _steps(self, lane: Sequence[Call]) -> Iterator[list[Call]]:
@@ -232,7 +231,6 @@ def calls_of(response: LLMResponse, iteration: int, tools: Mapping[str, Tool]) -
             name,
             arguments,
             id=asked.id,
-            written=asked.function.arguments,
             iteration=iteration,
             position=position,
             reasoning=response.text or response.reasoning or "",

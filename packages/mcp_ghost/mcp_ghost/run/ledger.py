@@ -24,8 +24,6 @@ Approve: TypeAlias = Callable[
 the reason why not"""
 ApproveWhen: TypeAlias = Literal["destructive", "always"] | Sequence[str]
 """Before calls that may destroy something, before all, or before those that patterns name."""
-Decision: TypeAlias = bool | str
-"""What a person says to a call: yes, no, or why not."""
 
 
 class PausedError(Exception):
@@ -77,18 +75,18 @@ class Ledger:
     in_doubt: frozenset[str] = frozenset()
     """Calls that went out in a process that ended before it knew what came of them."""
 
-    def decide(self, shown: Mapping[str, Any], said: Decision) -> None:
-        """Keep what somebody said to an entry of ``pending``."""
+    def decide(self, shown: Mapping[str, Any], said: bool | str) -> None:
+        """Keep what somebody said to an entry of ``pending``: yes, no, or why not."""
         about = (shown["id"], shown["tool_name"], shown["arguments"], said)
         self.decisions[shown["id"]] = {"said": said, "seal": seal(*about)}
 
-    def decision(self, call: Call) -> Decision | None:
+    def decision(self, call: Call) -> bool | str | None:
         """What somebody said to exactly this call."""
         kept = self.decisions.get(call.id)
         if not isinstance(kept, dict):
             return None
         about = (call.id, call.name, self.clean(call.arguments), kept["said"])
-        said: Decision | None = kept["said"] if fits(kept.get("seal"), *about) else None
+        said: bool | str | None = kept["said"] if fits(kept.get("seal"), *about) else None
         return said
 
     def end(self) -> None:

@@ -96,8 +96,8 @@ class Operation(Run):
             request: Message = {"role": "user", "content": self.user_prompt}
             # Where the conversation did not begin, as it would have.
             said = self._messages or [*self.conversation.head(), request]
-            asked = [text_in(it) for it in self._messages if it["role"] == "user"]
-            known = [self.settings["system_prompt"], self.user_prompt, *asked]
+            asked = [text_in(it) for it in said if it["role"] == "user"]
+            known = [self.settings["system_prompt"], *asked]
             result = GhostResult(
                 success=answer is not None,
                 final_result=final,

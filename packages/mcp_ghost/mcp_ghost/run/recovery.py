@@ -6,7 +6,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from mcp_ghost.errors import MCPError
 from mcp_ghost.loop import LoopEnd
@@ -69,10 +69,10 @@ class Reported(RunWrapper):
                 return outcome
             seconds = time.perf_counter() - started
             result = replace(outcome.result, content=account.clean(outcome.result.content))
-            outcome = replace(outcome, result=result)
-            record = account.tried(call, outcome, seconds)
+            outcome = replace(outcome, result=result, seconds=seconds)
+            record = account.tried(call, outcome)
             tracing.returned(span, outcome)
-            await events.emit("tool_result", **asdict(record))
+            await events.emit("tool_result", **vars(record))
         return outcome
 
 
@@ -102,7 +102,7 @@ class Restarting(RunWrapper):
         except MCPError as error:
             return Outcome.of_error(error)
         finally:
-            self._run.account.failed(call.name, outcome.reason, recovery, call.place)
+            self._run.account.failed(call, outcome.reason, recovery)
         return await self.inner.call(replace(call, number=call.number + 1))
 
 
@@ -295,20 +295,20 @@ class GhostPolicy(CallPolicy):
             return Told(kind, failure(text), stopped=f"{outcome.reason}.")
         account, events, reason = self._run.account, self._run.events, outcome.reason
         if call.place not in account.attempts:  # it was not even tried
-            record = account.tried(call, outcome, 0.0)
-            await events.emit("tool_result", **asdict(record))
+            record = account.tried(call, replace(outcome, seconds=0.0))
+            await events.emit("tool_result", **vars(record))
         message = account.words(reason)
         if may_have_acted:
             message = f"{message.rstrip('.')}. {MAY_HAVE_ACTED}"
         said = message if kind is Kind.TOOL_ERROR else self._as_seen(message)
         if not self.by_server:
-            account.failed(call.name, reason, place=call.place)
+            account.failed(call, reason)
             text, stopped = prompts.failure(tool, said), f"{tool} failed before it."
             return Told(kind, failure(text), stopped, is_end=True)
         if kind is Kind.REFUSED:
-            account.failed(call.name, reason, "told the model", call.place)
+            account.failed(call, reason, "told the model")
             return Told(kind, failure(prompts.refused(tool, said)))
-        account.failed(call.name, reason, "asked the model for another way", call.place)
+        account.failed(call, reason, "asked the model for another way")
         account.backtracks += 1
         await events.emit("backtrack", tool_name=call.name, error=message)
         return Told(kind, failure(prompts.another_way(tool, said, result.content)))

@@ -29,6 +29,7 @@ class Option:
     wanted: str
     """What follows "must be" in the error."""
     default: object = None
+    """It needs no check; ``...``: there is none."""
     check: Callable[[Any], bool] | None = None
     """Takes the place of the type, for types that pydantic does not know."""
     above: float | None = None
@@ -36,14 +37,14 @@ class Option:
 
     def accepted(self, value: object) -> object:
         """``value``, unless the check refuses it with a ValueError."""
-        if self.check and not self.check(value):
+        if self.check and value is not self.default and not self.check(value):
             raise ValueError(self.wanted)
         return value
 
 
 def _is_json(value: object) -> bool:
     if not isinstance(value, Mapping):
-        return value is None
+        return False
     try:
         json.dumps(dict(value))
     except (TypeError, ValueError, RecursionError):
@@ -53,13 +54,13 @@ def _is_json(value: object) -> bool:
 
 def _are_texts(value: object) -> bool:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection):
-        return value is None
+        return False
     return all(isinstance(text, str) for text in value)
 
 
 def _are_words(value: object) -> bool:
     words = [value] if isinstance(value, str) else value
-    return words is None or (_are_texts(words) and all(cast("Collection[str]", words)))
+    return _are_texts(words) and all(cast("Collection[str]", words))
 
 
 def _names_servers(value: object) -> bool:
@@ -70,20 +71,15 @@ def _names_servers(value: object) -> bool:
 
 def _is_transport(value: object) -> bool:
     """Refuses httpx's, too: it raises errors of other classes."""
-    if value is None:
-        return True
     import httpx2
 
     return isinstance(value, httpx2.AsyncBaseTransport)
 
 
-def _function(form: str) -> Option:
-    return Option(f"a {form}", check=lambda value: value is None or callable(value))
-
-
 _number = partial(Option, "a number above 0", above=0)
 _whole = partial(Option, "a whole number of at least 1", least=1)
 _text = partial(Option, "a string")
+_function = partial(Option, check=callable)
 _switch = partial(Option, "True or False", False)
 _patterns = partial(Option, "a list of names or patterns such as ['files.*']", check=_are_texts)
 _SECRET = frozenset({"api_key", "headers", "extra_body", "server_config"})
@@ -108,7 +104,7 @@ class OtherOptions(TypedDict, total=False):
     reply_tokens: Annotated[int | None, _whole()]
     temperature: Annotated[float | None, Option("a number of 0 or more", least=0)]
     reasoning_effort: Annotated[
-        str | None, Option(", ".join(_EFFORTS), check=lambda it: it in (None, *_EFFORTS))
+        str | None, Option(", ".join(_EFFORTS), check=lambda it: it in _EFFORTS)
     ]
     stop: Annotated[
         Sequence[str] | str | None, Option("a string or a list of strings", check=_are_words)
@@ -129,23 +125,23 @@ class OtherOptions(TypedDict, total=False):
     result_limit: Annotated[int, _whole(32_000)]
     context_limit: Annotated[float | None, _number()]
     stream: Annotated[bool, _switch()]
-    on_event: Annotated["OnEvent | None", _function("function of one argument")]
-    elicit: Annotated["Elicit | None", _function("coroutine function of three arguments")]
-    approve: Annotated["Approve | None", _function("coroutine function of three arguments")]
+    on_event: Annotated["OnEvent | None", _function("a function of one argument")]
+    elicit: Annotated["Elicit | None", _function("a coroutine function of three arguments")]
+    approve: Annotated["Approve | None", _function("a coroutine function of three arguments")]
     approve_when: Annotated[
         "ApproveWhen",
         Option(
             '"destructive", "always" or a list of patterns such as \'files.*\'',
             "destructive",
-            check=lambda it: it in ("destructive", "always") or (it is not None and _are_texts(it)),
+            check=lambda it: it in ("destructive", "always") or _are_texts(it),
         ),
     ]
     pause: Annotated[bool, _switch()]
     checkpoint: Annotated[
         str | Path | None,
-        Option("the path of a file", check=lambda it: isinstance(it, str | PathLike | None)),
+        Option("the path of a file", check=lambda it: isinstance(it, str | PathLike)),
     ]
-    authorize: Annotated["Authorize | None", _function("coroutine function of one argument")]
+    authorize: Annotated["Authorize | None", _function("a coroutine function of one argument")]
     transport: Annotated[
         "httpx2.AsyncBaseTransport | None",
         Option("an httpx2.AsyncBaseTransport", check=_is_transport),
@@ -165,7 +161,9 @@ class Settings(Options, total=False):
         Annotated[
             "Mapping[str, Any] | str | Path | MCPServer | Server[Any]",
             Option(
-                '{"mcpServers": {...}}, the path of a file, or an MCPServer', check=_names_servers
+                '{"mcpServers": {...}}, the path of a file, or an MCPServer',
+                ...,
+                check=_names_servers,
             ),
         ]
     ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,16 @@ from mcp_ghost import Ghost, mcp_ghost, resume
 from mcp_ghost.testing import ModelServer, Reply, tool_reply
 from mcp_ghost.toolset import Allowed
 from tests.support import warm
-from tests.support.ghosts import KEY, PROVIDERS, Bank, assert_well_formed, play, said_to, tools
+from tests.support.ghosts import (
+    KEY,
+    PROVIDERS,
+    Bank,
+    assert_well_formed,
+    ghost,
+    play,
+    said_to,
+    tools,
+)
 from tests.support.servers import eventually, seen, versions
 from tests.support.wires import spoken
 
@@ -421,6 +432,26 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_run_before_it_acts(
         f"the checkpoint cannot be written: {at}: Not a directory" in result["errors"][0]["error"]
     )
     assert model.requests == []
+
+
+def test_a_checkpoint_that_can_no_longer_be_written_ends_the_run_with_the_reason(
+    bank: Bank, tmp_path: Path
+) -> None:
+    at = tmp_path / "kept" / "run.json"
+
+    def spoil() -> None:
+        while not at.parent.is_file():
+            with suppress(OSError):  # the call beside this one may be kept meanwhile
+                shutil.rmtree(at.parent)
+                at.parent.write_text("")
+
+    both = tool_reply([("python.spoil", {}), ("bank.balance", {"name": "look"})])
+    with ModelServer([both], namespace="mcp_ghost") as model:
+        options: dict[str, Any] = {"checkpoint": at, "tools": [spoil]}
+        result = asyncio.run(ghost(model, {"bank": bank.trusted}, **options))
+    reason = f"the checkpoint cannot be written: {at}: Not a directory"
+    assert result["errors"][-1]["error"] == reason
+    assert len(model.requests) == 1
 
 
 def test_a_checkpoint_is_for_its_owner_only(bank: Bank, tmp_path: Path) -> None:

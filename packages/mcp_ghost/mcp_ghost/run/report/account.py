@@ -181,7 +181,7 @@ class Account:
         self.usage += response.spent
         self.is_priced |= response.cost is not None
 
-    def tried(self, call: Call, outcome: Outcome, seconds: float) -> ToolRecord:
+    def tried(self, call: Call, outcome: Outcome) -> ToolRecord:
         """Add a link to the chain; the result is plain JSON without secrets."""
         succeeded = outcome.kind is Kind.OK
         record = ToolRecord(
@@ -191,24 +191,19 @@ class Account:
             success=succeeded,
             result=outcome.result.content,
             error=None if succeeded else self.words(outcome.reason),
-            execution_time=seconds,
+            execution_time=outcome.seconds,
             reasoning=self.clean_text(call.reasoning),
             retry_attempt=call.number,
         )
         self.attempts[call.place] = record
         return record
 
-    def failed(
-        self,
-        who: str,
-        error: Exception | str,
-        recovery: str | None = None,
-        place: Place | None = None,
-    ) -> None:
-        """Add an error; without a ``place``, it comes after all calls so far."""
-        where = place or (self.replies, sys.maxsize, 0)
-        record = ErrorRecord(where[0], who, self.words(error), recovery)
-        self._errors.append((where, record))
+    def failed(self, who: str | Call, error: Exception | str, recovery: str | None = None) -> None:
+        """Add an error; one that is not of a call comes after all calls so far."""
+        name = who.name if isinstance(who, Call) else who
+        place = who.place if isinstance(who, Call) else (self.replies, sys.maxsize, 0)
+        record = ErrorRecord(place[0], name, self.words(error), recovery)
+        self._errors.append((place, record))
 
     def words(self, error: Exception | str) -> str:
         """What ``error`` says, without secrets."""
