@@ -16,7 +16,6 @@ from mcp_ghost.results import JSONObject, parsed
 
 DEFAULT_MAX_TOKENS = 64_000
 """The API wants a limit with every request; a model that writes less says how much."""
-_MAX_BREAKPOINTS = 4
 _VERSION = "2023-06-01"
 _NOT_HERE = ("parallel_tool_calls", "min_p", "seed")
 """Options that other providers take and that mean nothing here, or are said elsewhere."""
@@ -43,7 +42,7 @@ class Anthropic(common.HostedProvider):
         messages, names, tools = request.messages, request.names, request.tools
         options = request.given
         head, rest = common.head_and_rest(messages)
-        marked = common.breakpoints(messages, _MAX_BREAKPOINTS, ("system", "user", "tool"))
+        marked = common.breakpoints(messages, ("system", "user", "tool"))
         blocks = [_blocks(it, names, index in marked) for index, it in enumerate(messages)]
         system = [block for each in blocks[: len(head)] for block in each]
         roles = ("assistant" if it["role"] == "assistant" else "user" for it in rest)
@@ -193,9 +192,8 @@ def _options(options: Mapping[str, object], model: str) -> JSONObject:
 def _usage(usage: object) -> dict[str, int] | None:
     if not isinstance(usage, dict):
         return None
-    cached = common.count(usage.get("cache_read_input_tokens"))
-    written = common.count(usage.get("cache_creation_input_tokens"))
-    prompt = common.count(usage.get("input_tokens")) + cached + written
+    cached, written = map(usage.get, ("cache_read_input_tokens", "cache_creation_input_tokens"))
+    prompt = common.count(usage.get("input_tokens"), cached, written)
     return common.usage_of(prompt, usage.get("output_tokens"), None, cached)
 
 
@@ -211,10 +209,8 @@ class _Assembler(Assembler):
     def __init__(self) -> None:
         self._message: JSONObject = {}
         self._blocks: list[JSONObject] = []
-        self._at: dict[str, int] = {}
-        """The place of the block that grows at each index."""
-        self._inputs: dict[int, str] = {}
-        """The arguments of calls, as JSON that grows."""
+        self._at: dict[str, JSONObject] = {}
+        """The block that grows at each index; the arguments of a call, as JSON."""
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
         index = str(piece.get("index"))
@@ -224,23 +220,22 @@ class _Assembler(Assembler):
                 # Of one that is sent all at once.
                 self._blocks += common.blocks_in(self._message.get("content"))
             case "content_block_start":
-                block = _dict(piece.get("content_block"))
-                self._at[index] = len(self._blocks)
-                self._blocks.append(dict(block))
+                block = self._at[index] = dict(_dict(piece.get("content_block")))
+                self._blocks.append(block)
                 yield from _said(str(block.get("type")), block)
             case "content_block_delta":
-                delta, latest = _dict(piece.get("delta")), len(self._blocks) - 1
-                place = self._at.get(index, latest if index == "None" else -1)
-                if place < 0:  # begun without saying so
-                    self._at[index] = place = latest + 1
-                    self._blocks.append({"type": "text", "text": ""})
+                delta = _dict(piece.get("delta"))
+                latest = self._blocks[-1] if self._blocks and index == "None" else None
+                if (known := self._at.get(index, latest)) is None:  # begun without saying so
+                    known = self._at[index] = {"type": "text", "text": ""}
+                    self._blocks.append(known)
                 if delta.get("type") == "input_json_delta":
                     said = delta.get("partial_json") or ""
                     more = said if isinstance(said, str) else json.dumps(said)
-                    self._inputs[place] = common.grown(self._inputs.get(place, ""), more)
+                    before = known.get("input")
+                    known["input"] = common.grown(before if isinstance(before, str) else "", more)
                 elif field := _GROWS.get(str(delta.get("type"))):
-                    block = self._blocks[place]
-                    block[field] = str(block.get(field) or "") + str(delta.get(field) or "")
+                    known[field] = str(known.get(field) or "") + str(delta.get(field) or "")
                     yield from _said(field, delta)
             case "message_delta":
                 delta = _dict(piece.get("delta"))
@@ -259,11 +254,11 @@ class _Assembler(Assembler):
     def body(self) -> JSONObject:
         if self._message.get("error"):
             return self._message
-        for place, text in self._inputs.items():
-            # The text itself, where it was cut off.
-            self._blocks[place]["input"] = parsed(text, text) if text.strip() else {}
         sent: list[JSONObject] = []
-        for block in self._blocks:  # some send a call twice, under one id
+        for block in self._blocks:
+            if isinstance(text := block.get("input"), str):  # it stays text where it was cut off
+                block["input"] = parsed(text, text) if text.strip() else {}
+            # Some send a call twice, under one id.
             sent += [] if block.get("id") and block in sent else [block]
         return {**self._message, "content": sent}
 

@@ -37,6 +37,8 @@ _ID, _SHORT_ID = re.compile("[A-Za-z0-9_-]{1,40}"), re.compile("[A-Za-z0-9]{9}")
 LONGEST_MARK = 40
 """Characters of the mark of a chat template."""
 _LENIENT = json.JSONDecoder(strict=False)
+_MAX_BREAKPOINTS = 4
+"""Of Anthropic's cache, also behind OpenRouter."""
 _MOST_WRITTEN = 1000
 """Characters that are shown of a call which cannot be read."""
 
@@ -74,9 +76,8 @@ class LLMRequest:
     @property
     def given(self) -> JSONObject:
         """The options that say something, for the encoder."""
-        options = {name: value for name, value in self.options.items() if value is not None}
-        options.pop("extra_body", None)
-        return options
+        said = {name: value for name, value in self.options.items() if value is not None}
+        return {name: value for name, value in said.items() if name != "extra_body"}
 
     def extended(self, payload: JSONObject) -> JSONObject:
         """``payload`` with ``extra_body``; objects are joined, one level deep."""
@@ -145,23 +146,13 @@ class StreamingProvider(Provider, Protocol):
 
 
 class HostedProvider(StreamingProvider):
-    """What each wire format says of the provider that speaks it.
+    """One of the table, or one whose class says in its own attributes what the table would."""
 
-    Subclasses give these as class attributes, for a provider that the table does not have.
-    """
-
-    name: str
-    key_variables: tuple[str, ...]
-    base_url: str
-    base_url_variable: str
-    default_model: str
     most_tools: int | None = None
     """In one request; None where no limit is documented."""
 
     def __init__(self, hosted: Hosted | None = None) -> None:
-        if hosted is not None:
-            self.name, self.key_variables, self.base_url, *_ = hosted
-            self.base_url_variable, self.default_model = hosted[3:5]
+        vars(self).update(hosted._asdict() if hosted else {})
 
 
 # --- readings
@@ -282,7 +273,7 @@ def parsed_object(text: str) -> JSONObject | None:
 
 
 def breakpoints(
-    messages: Sequence[Message], limit: int, roles: Collection[str] = ("system", "user")
+    messages: Sequence[Message], roles: Collection[str] = ("system", "user")
 ) -> set[int]:
     """The messages whose cache marker is honoured: the stable head, then the latest ones."""
     wanted = [
@@ -292,9 +283,8 @@ def breakpoints(
         and message["role"] in roles
         and text_of(message.get("content")).strip()
     ]
-    if len(wanted) > limit:
-        wanted = [*wanted[:1], *wanted[len(wanted) - limit + 1 :]][:limit]
-    return set(wanted)
+    head, others = wanted[:1], wanted[1:]
+    return {*head, *others[1 - _MAX_BREAKPOINTS :]}
 
 
 def head_and_rest(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
@@ -327,10 +317,9 @@ def tool_calls(said: Iterable[tuple[object, object, object]], names: ToolNames) 
         known = str(call_id or "")
         if not known or known in calls:
             known = f"call_{uuid.uuid4().hex[:24]}"
-        text = arguments
-        if not isinstance(text, str):
-            text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
-        text = names.decode_arguments(_as_object(text))
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        text = names.decode_arguments(_as_object(arguments))
         called = FunctionCall(names.decode(str(name or "")), text)
         calls[known] = ToolCall(known, "function", called)
     return [*calls.values()]
@@ -491,9 +480,9 @@ def malformed_call(body: object, said: str = "") -> LLMMalformedCallError | None
 
 
 def reported(
-    body: Mapping[str, Any], statuses: Mapping[str, int] | None = None
+    body: Mapping[str, Any], otherwise: int | None = None
 ) -> LLMStatusError | LLMReplyError | None:
-    """The error in a reply that came as a success; ``statuses`` of codes that are no others'."""
+    """The error in a reply that came as a success; ``otherwise``: the status of unknown codes."""
     error = body.get("error")
     if not error:
         return None
@@ -502,9 +491,10 @@ def reported(
     said, named = error_text(body), error_names(body)
     if said.startswith("Unexpected endpoint"):  # LM Studio's
         return LLMStatusError(said, 404, named=named)
-    words = {**(statuses or {}), **table("mcp_ghost.providers", "phrases.toml")["statuses"]}
+    words = table("mcp_ghost.providers", "phrases.toml")["statuses"]
     code = named.get("code", "")
-    status = int(code) if code.isdecimal() else words.get(code) or words.get(named.get("type", ""))
+    known = words.get(code, otherwise if code else None) or words.get(named.get("type", ""))
+    status = int(code) if code.isdecimal() else known
     if status is not None and 400 <= status <= 599:
         return LLMStatusError(said, status, named=named)
     return LLMReplyError(f"The model server reported an error: {said}")
@@ -529,10 +519,9 @@ def doubtful(body: Mapping[str, Any]) -> list[str]:
         figures |= details
     odd: list[str] = []
     for name, value in figures.items():
-        near = _within(value, MOST_DOLLARS if name == "cost" else MOST_TOKENS)
-        is_whole = name == "cost" or (near is not None and near == int(near))
+        believed = cost_of(value) if name == "cost" else count(value)
         is_figure = value is not None and (name == "cost" or _COUNT.search(name))
-        odd += [name] if is_figure and not (is_whole and near == value) else []
+        odd += [name] if is_figure and believed != value else []
     return odd
 
 

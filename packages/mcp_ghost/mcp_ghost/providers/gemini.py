@@ -330,10 +330,8 @@ class _Assembler(Assembler):
             call = part.get("functionCall")
             if isinstance(call, dict) and call.get("id") and part in self._parts:
                 continue  # sent twice
-            last = self._parts[-1] if self._parts else {}
-            is_of_kind = bool(part.get("thought")) == bool(last.get("thought"))
-            if is_words and "text" in last and last.keys() <= {"text", "thought"} and is_of_kind:
-                self._parts[-1] = {**last, "text": last["text"] + part["text"]}
+            if is_words and self._parts and {**self._parts[-1], "text": ""} == {**part, "text": ""}:
+                self._parts[-1]["text"] += part["text"]
             else:
                 self._parts.append(part)
             if part.get("text"):

@@ -51,7 +51,6 @@ _SHORT_IDS = re.compile(
 )
 RESPONSES_PATH = "/responses"
 _MAX_DESCRIPTION = 1024
-_MAX_BREAKPOINTS = 4
 
 
 def dialect_of(base_url: str) -> Dialect:
@@ -147,7 +146,7 @@ class OpenAI(common.HostedProvider):
 def _messages(request: common.LLMRequest, dialect: Dialect) -> list[JSONObject]:
     messages, names, model = request.messages, request.names, request.model
     is_short = request.has_short_ids or bool(_SHORT_IDS.search(f"{request.base_url} {model}"))
-    marked = common.breakpoints(messages, _MAX_BREAKPOINTS) if dialect == "openrouter" else set()
+    marked = common.breakpoints(messages) if dialect == "openrouter" else set()
     encoded: list[JSONObject] = []
     seen: list[JSONObject] = []
     for index, message in enumerate(messages):
@@ -310,12 +309,8 @@ def usage_in(
     if not isinstance(usage, dict):
         return None
     cached = common.count(at(usage, f"{prompt}_details", "cached_tokens"))
-    return common.usage_of(
-        usage.get(prompt),
-        usage.get(completion),
-        usage.get("total_tokens"),
-        cached or usage.get("prompt_cache_hit_tokens"),
-    )
+    asked, said, total = map(usage.get, (prompt, completion, "total_tokens"))
+    return common.usage_of(asked, said, total, cached or usage.get("prompt_cache_hit_tokens"))
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -420,7 +415,7 @@ class OpenAIAssembler(Assembler):
         elif isinstance(content, str) and isinstance(known, str):
             self._message["content"] = known + content
         elif content:
-            self._message["content"] = [*_as_parts(known), *_as_parts(content)]
+            self._message["content"] = [*common.blocks_in(known), *common.blocks_in(content)]
         for detail in common.dicts_in(delta.get("reasoning_details")):
             # OpenRouter's pieces of one detail have its index; their texts follow each other.
             details = self._message.setdefault("reasoning_details", [])
@@ -520,7 +515,3 @@ class _Tags:
             said, self._held = self._held[:end], self._held[end:]
             if said:
                 yield "text", said
-
-
-def _as_parts(content: Any) -> list[Any]:  # noqa: ANN401  text or parts
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content

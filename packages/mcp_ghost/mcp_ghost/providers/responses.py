@@ -17,16 +17,15 @@ from mcp_ghost.results import JSONObject
 
 _STATE = "responses"
 """The key of ``provider_state``."""
-_NOT_HERE = frozenset({"stop", "seed"})
-"""Parameters of chat completions that this API does not have."""
+_NOT_HERE = frozenset({"stop", "seed", "usage"})
+"""Parameters of chat completions that this API does not have; OpenRouter tells the usage anyway."""
 _LEAST_TOKENS = 16
 """For ``max_output_tokens``: OpenAI refuses fewer."""
 # They refuse what is said of reasoning.
 _PLAIN_MODEL = ("gpt-3", "gpt-4", "chatgpt")
-_IDS = {
-    kind: rf"{prefix}[\w-]{{0,{64 - len(prefix)}}}"
-    for kind, prefix in {"message": "msg", "function_call": "fc", "reasoning": "rs"}.items()
-}
+_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
+_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+"""Of ids: OpenAI refuses those of another kind, and other servers and proxies give any."""
 _FINISH_REASON = {"max_output_tokens": "length"}
 
 
@@ -64,10 +63,8 @@ class EitherOpenAI(openai.OpenAI):
         if not is_response(body):
             return super().decode(body, names, model=model)
         usage = openai.usage_in(body.get("usage"), "input_tokens", "output_tokens")
-        code = common.at(body, "error", "code")
         # Whatever has a code of its own kind is the fault of the request.
-        its_own = {str(code): 400} if code and not str(code).isdecimal() else {}
-        if failure := common.reported(body, its_own):
+        if failure := common.reported(body, otherwise=400):
             if usage:
                 failure.usage = LLMResponse(None, "", usage=usage).spent
             raise failure
@@ -170,9 +167,8 @@ def _options(given: JSONObject, dialect: openai.Dialect, model: str) -> JSONObje
     form = given.pop("response_format", None)
     reasoning = openai.REASONING_MODEL.search(model) is not None
     kept = openai.options_of(given, dialect, model, constrained=form is not None)
-    kept.pop("usage", None)  # which OpenRouter always tells here
-    refused = _NOT_HERE | openai.SAMPLING if reasoning else _NOT_HERE
-    kept = {key: value for key, value in kept.items() if key not in refused}
+    for key in _NOT_HERE | openai.SAMPLING if reasoning else _NOT_HERE:
+        kept.pop(key, None)
     longest = [kept.pop(key) for key in ("max_tokens", "max_completion_tokens") if key in kept]
     if longest:
         kept["max_output_tokens"] = max(longest[0], _LEAST_TOKENS)
@@ -222,13 +218,11 @@ def _state(items: Sequence[JSONObject], calls: Sequence[ToolCall]) -> JSONObject
         return None
     remaining, kept = iter(calls), list[JSONObject]()
     for item in items:
-        kind, given = str(item.get("type")), item.get("id")
+        kind, given = str(item.get("type")), str(item.get("id") or "")
         said = {key: it for key, it in item.items() if it is not None and key != "id"}
         if kind == "function_call":
             said = {"type": kind, "call_id": next(remaining).id}
-        # OpenAI refuses ids of another kind, and other servers and proxies give any.
-        form = _IDS.get(kind, r"[\w-]{1,64}")
-        if isinstance(given, str) and re.fullmatch(form, given, re.ASCII):
+        if _ID.fullmatch(given) and given.startswith(_PREFIXES.get(kind, "")):
             said["id"] = given
         kept.append(said)
     return {_STATE: kept}
@@ -245,18 +239,30 @@ _TEXTS = {
     "response.reasoning_summary_text": ("summary", "summary_text", "text"),
 }
 """Of each text that grows: the list of an item where it is a part, its type, its field."""
+_MOST_PARTS = 1000
+"""Of one item; a server that counts further is not believed."""
 
 
-class _ResponsesAssembler(Assembler):
+class _EitherAssembler(Assembler):
+    """Takes a reply on either of OpenAI's wires: the first piece shows which."""
+
     is_complete = False
 
     def __init__(self) -> None:
+        self._chat: Assembler | None = None
         self._response: JSONObject = {}
         self._items: dict[int, JSONObject] = {}
 
     def add(self, piece: JSONObject) -> Iterator[Delta]:
-        kind = str(piece.get("type"))
-        if isinstance(response := piece.get("response"), dict):
+        kind = str(piece.get("type") or "")
+        has_begun = self._chat or self._response or self._items
+        # What has another type only keeps the connection alive.
+        if not has_begun and "output" not in piece and ("choices" in piece or (piece and not kind)):
+            self._chat = openai.OpenAIAssembler()
+        if self._chat:
+            yield from self._chat.add(piece)
+            self.is_complete = self._chat.is_complete
+        elif isinstance(response := piece.get("response"), dict):
             self._response |= response
             self.is_complete = kind in _LAST
         elif kind == "error" or piece.get("error"):
@@ -278,7 +284,7 @@ class _ResponsesAssembler(Assembler):
             place, type_, field = _TEXTS[known]
             thinks = "reasoning" in known
             item = self._item(piece, "reasoning" if thinks else "message")
-            parts = item[place] = [*(item.get(place) or ())]
+            parts = item[place] = common.dicts_in(item.get(place))
             number = _number(piece, "summary_index" if place == "summary" else "content_index")
             while len(parts) <= number:
                 parts.append({"type": type_, field: ""})
@@ -289,9 +295,11 @@ class _ResponsesAssembler(Assembler):
                 yield "thinking" if thinks else "text", more
 
     def body(self) -> JSONObject:
+        if self._chat or not (self._response or self._items):
+            return self._chat.body() if self._chat else {}
         # Some servers send the items only before the reply, others a call twice, at two places.
         items = {
-            (item.get("call_id", place), item.get("name"), str(item.get("arguments"))): item
+            repr([item.get("call_id", place), item.get("name"), item.get("arguments")]): item
             for place, item in sorted(self._items.items())
         }
         output = self._response.get("output") or [*items.values()]
@@ -309,30 +317,6 @@ class _ResponsesAssembler(Assembler):
         return same[0] if same else len(self._items)
 
 
-class _EitherAssembler(Assembler):
-    """Takes a reply on either of OpenAI's wires: the first piece shows which."""
-
-    def __init__(self) -> None:
-        self._chosen: Assembler | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        return self._chosen is not None and self._chosen.is_complete
-
-    def add(self, piece: JSONObject) -> Iterator[Delta]:
-        kind = str(piece.get("type") or "")
-        if self._chosen is None and (kind.startswith(("response.", "error")) or "output" in piece):
-            self._chosen = _ResponsesAssembler()
-        elif self._chosen is None and ("choices" in piece or (piece and not kind)):
-            # What has another type only keeps the connection alive.
-            self._chosen = openai.OpenAIAssembler()
-        if self._chosen is not None:
-            yield from self._chosen.add(piece)
-
-    def body(self) -> JSONObject:
-        return self._chosen.body() if self._chosen is not None else {}
-
-
 def _number(piece: JSONObject, field: str) -> int:
     value = piece.get(field)
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) and 0 <= value < _MOST_PARTS else 0

@@ -1,4 +1,4 @@
-"""Whatever JSON a model's server sends, its decoder reads it or says in our terms what is wrong."""
+"""Whatever JSON a model's server sends, whole or in pieces, is read, or an error says why not."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ from hypothesis import strategies as st
 from mcp_ghost.errors import LLMReplyError, LLMStatusError
 from mcp_ghost.messages import LLMResponse, assistant_message, tool_message
 from mcp_ghost.names import ToolNames
-from mcp_ghost.providers.common import MOST_DOLLARS, MOST_TOKENS, LLMRequest, doubtful
+from mcp_ghost.providers.common import (
+    MOST_DOLLARS,
+    MOST_TOKENS,
+    LLMRequest,
+    StreamingProvider,
+    doubtful,
+)
+from mcp_ghost.providers.streaming import EventReader
 from mcp_ghost.providers.transport import encode_json
+from mcp_ghost.testing import streams
 from tests.support.wires import chosen, provider_of
 
 BODIES: dict[str, list[dict[str, Any]]] = {
@@ -36,7 +44,7 @@ BODIES: dict[str, list[dict[str, Any]]] = {
                                 "extra_content": {"google": {"thought_signature": "abc"}},
                                 "function": {"name": "s_t", "arguments": '{"a": 1}'},
                             },
-                            {"id": "call_1", "function": {"name": "x_y", "arguments": {}}},
+                            {"id": "call_1", "function": {"name": "x_y", "arguments": "{}"}},
                         ],
                     },
                 }
@@ -78,7 +86,13 @@ BODIES: dict[str, list[dict[str, Any]]] = {
                     "name": "s_t",
                     "arguments": "{}",
                 },
-                {"type": "function_call", "call_id": "1", "name": "x_y", "arguments": "{}"},
+                {
+                    "type": "function_call",
+                    "id": "fc_2",
+                    "call_id": "1",
+                    "name": "x_y",
+                    "arguments": "{}",
+                },
             ],
             "usage": {
                 "input_tokens": 3,
@@ -160,11 +174,11 @@ def places(value: object) -> list[tuple[Any, Any]]:
 
 
 @st.composite
-def bodies(draw: st.DrawFn, wire: str) -> dict[str, Any]:
-    """A reply of the wire in which a few things are something else, gone, or there twice."""
-    body: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(BODIES[wire])))
+def damaged(draw: st.DrawFn, wholes: list[Any]) -> Any:  # noqa: ANN401  any JSON
+    """One of ``wholes`` in which a few things are something else, gone, or there twice."""
+    whole = copy.deepcopy(draw(st.sampled_from(wholes)))
     for _ in range(draw(st.integers(0, 4))):
-        if not (found := places(body)):
+        if not (found := places(whole)):
             break
         container, key = draw(st.sampled_from(found))
         how = draw(st.sampled_from(["replace", "remove", "repeat"]))
@@ -174,15 +188,46 @@ def bodies(draw: st.DrawFn, wire: str) -> dict[str, Any]:
             del container[key]
         elif isinstance(container, list):
             container.append(copy.deepcopy(container[key]))
-    return body
+    return whole
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("wire", BODIES)
 @given(data=st.data())
 def test_a_decoder_reads_a_reply_or_says_what_is_wrong(wire: str, data: st.DataObject) -> None:
-    body = data.draw(bodies(wire))
+    body = data.draw(damaged(BODIES[wire]))
     doubtful(body)
+    read(wire, body)
+
+
+def pieces_of(wire: str) -> list[dict[str, Any]]:
+    """The first reply of the wire as it would come piece by piece."""
+    body = {"id": "1", "created": 1, "responseId": "1", "stop_sequence": None, **BODIES[wire][0]}
+    events = {
+        "openai": streams.openai_events,
+        "responses": streams.responses_events,
+        "anthropic": streams.anthropic_events,
+        "gemini": streams.gemini_events,
+    }[wire]
+    sent = b"".join(events(body, {"stream_options": {"include_usage": True}}))
+    return [*EventReader().feed(sent, is_last=True)]
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("wire", BODIES)
+@given(data=st.data())
+def test_pieces_are_put_together_whatever_they_say(wire: str, data: st.DataObject) -> None:
+    provider = provider_of(wire)
+    assert isinstance(provider, StreamingProvider)
+    assembler = provider.assembler()
+    for piece in data.draw(damaged([pieces_of(wire)])):
+        if isinstance(piece, dict):
+            assert all(isinstance(said, str) and said for _, said in assembler.add(piece))
+    assert assembler.is_complete in (True, False)
+    read(wire, assembler.body())
+
+
+def read(wire: str, body: dict[str, Any]) -> None:
     try:
         reply = provider_of(wire).decode(body, ToolNames(["s.t", "x.y"]), model="m")
     except (LLMStatusError, LLMReplyError) as error:
