@@ -252,6 +252,18 @@ def test_a_failed_response_has_the_status_of_its_code(error: dict[str, str], sta
     assert (caught.value.status, caught.value.usage.prompt_tokens) == (status, 5)
 
 
+def test_what_a_failed_response_took_is_told() -> None:
+    failed: dict[str, Any] = {"object": "response", "status": "failed", "output": []}
+    failed |= {"error": {"code": "invalid_image", "message": "what?"}}
+    failed |= {"usage": {"input_tokens": 5, "output_tokens": 1}}
+    with (
+        ModelServer([Reply(failed)], wire="responses") as server,
+        pytest.raises(LLMStatusError) as caught,
+    ):
+        ask(client_of(server, "responses", retry=ONCE))
+    assert caught.value.usage.total_tokens == 6
+
+
 @pytest.mark.parametrize(
     "body", [{"status": "failed"}, {"error": "no"}, {"error": {"message": "no"}}]
 )
