@@ -47,6 +47,16 @@ RECURSIVE = {
 }
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n rest").decode()
 TIFF = {"type": "base64", "media_type": "image/tiff", "data": PNG}
+PICTURE = {"type": "image", "source": {**TIFF, "media_type": "image/png"}}
+LONGEST = {
+    "claude-3-haiku-20240307": 4096,
+    "claude-3-5-haiku-latest": 8192,
+    "claude-opus-4-1-20250805": 32_000,
+    "claude-sonnet-4-20250514": 64_000,
+    "claude-haiku-4-5": 64_000,
+    "claude-sonnet-4-6": 128_000,
+}
+"""Models, and how many tokens a reply of theirs may have."""
 
 
 def heard(*blocks: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
@@ -104,6 +114,7 @@ REFUSED: list[tuple[Any, str]] = [
     (tooled(USER, ASKED), "without `tool_result`"),
     (tooled(USER, ASKED, USER), "without `tool_result`"),
     (tooled(USER, ASKED, said(TEXT, RESULT)), "come first"),
+    (tooled(USER, ASKED, said(PICTURE, RESULT)), "come first"),
     (tooled(USER, ASKED, said(RESULT, RESULT)), "unexpected"),
     (tooled(USER, ASKED, said({"type": "tool_result"})), "tool_use_id: Field required"),
     (tooled(ANSWER), "unexpected"),
@@ -123,7 +134,10 @@ REFUSED: list[tuple[Any, str]] = [
     (body(tools=[taking("p", {"minimum": 1, "exclusiveMinimum": True})]), "draft 2020-12"),
     (body(tools=[{**TOOL, "input_schema": {"type": "object", "anyOf": []}}]), "top level"),
     (tooled(said(*[{**TEXT, **MARK}] * 4), tools=[{**TOOL, **MARK}]), "maximum of 4"),
-    (body(max_tokens=200_000), "maximum allowed"),
+    *(
+        (body(model=it, max_tokens=most + 1), f"{most + 1} > {most}")
+        for it, most in LONGEST.items()
+    ),
     *((body(model="claude-sonnet-5-5", **{key: 1}), "deprecated") for key in ("top_p", "top_k")),
     (body(system=[{"type": "image"}]), "expected tags"),
     (body(USER, said({"type": "image"}, role="assistant")), "expected tags"),
@@ -152,6 +166,7 @@ REFUSED: list[tuple[Any, str]] = [
 """With words of the refusal."""
 ACCEPTED: list[dict[str, Any]] = [
     body(),
+    *(body(model=model, max_tokens=most) for model, most in LONGEST.items()),
     body({"role": "user", "content": "plain"}, system="Play.", temperature=0.5),
     tooled(USER, ASKED, said(RESULT, TEXT), tool_choice={"type": "none"}),
     tooled(USER, said(THINKING, USE, role="assistant"), ANSWER, thinking={"type": "enabled"}),

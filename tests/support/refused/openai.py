@@ -56,6 +56,10 @@ def closed(**properties: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
     }
 
 
+def chosen(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name}}
+
+
 def part(**fields: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
     return {"role": "user", "content": [{"type": "text", "text": "hi", **fields}]}
 
@@ -92,7 +96,9 @@ REFUSED: list[tuple[Any, str]] = [
     (body(tool_choice="auto"), "only allowed"),
     (body(tools=[tool(name="a.b")]), "does not match"),
     (body(tools=[TOOL, TOOL]), "unique"),
-    (body(tools=[TOOL], tool_choice="c"), "names no tool"),
+    (body(tools=[TOOL], tool_choice="c"), "names no tool: c"),
+    (body(tools=[TOOL], tool_choice=chosen("c")), "names no tool: c"),
+    (body(tools=[TOOL], tool_choice={"type": "function"}), "names no tool"),
     (body(tools=[tool(parameters={"type": "string"})]), "type"),
     (body(tools=[tool(parameters={"type": "object"})]), "missing properties"),
     (body(tools=[tool(parameters={**closed(), "anyOf": []})]), "top level"),
@@ -129,7 +135,7 @@ REFUSED_BY: list[tuple[ServerDialect, Any, str]] = [
     ("openai", body(model="gpt-5", max_tokens=9), "Use 'max_completion_tokens' instead"),
     ("openai", body(model="o3", stop=["E"]), "'stop' is not supported"),
     ("openai", body(model="gpt-5.4", temperature=0.2), "Only the default (1) value"),
-    ("mistral", body(USER, ASKED, ANSWER), "with a length of 9"),
+    ("mistral", body(USER, ASKED, ANSWER), "Tool call id was c1 but must be"),
     ("mistral", body(max_completion_tokens=9), "max_completion_tokens: Extra inputs"),
     ("mistral", body(USER, *SHORT, USER), "'user' after role 'tool'"),
     (
@@ -172,7 +178,7 @@ REFUSED_BY: list[tuple[ServerDialect, Any, str]] = [
 ACCEPTED: list[dict[str, Any]] = [
     body(),
     body(USER, ASKED, ANSWER, USER, tools=[TOOL], tool_choice="none"),
-    body(tools=[TOOL], tool_choice={"type": "function", "function": {"name": "a_b"}}),
+    body(tools=[TOOL], tool_choice=chosen("a_b")),
     body(tools=[TOOL], tool_choice="required", temperature=1),
     body(model="gpt-6-luna", tools=[TOOL], reasoning_effort="none"),
     body(model="gpt-6-luna", reasoning_effort="low"),

@@ -43,11 +43,10 @@ def _read(body: JSONObject, _headers: Headers) -> JSONObject:
             messages.append({"role": turn["role"], "content": text})
     chat: JSONObject = {"model": body["model"], "messages": messages}
     if "tools" in body:
-        functions = [{**it, "parameters": it["input_schema"]} for it in body["tools"]]
-        kept = ("name", "description", "parameters")
+        names = {"name": "name", "description": "description", "input_schema": "parameters"}
         chat["tools"] = [
-            {"type": "function", "function": {key: it[key] for key in kept if key in it}}
-            for it in functions
+            {"type": "function", "function": {names[key]: it[key] for key in names if key in it}}
+            for it in body["tools"]
         ]
         choice = body.get("tool_choice") or {"type": "auto"}
         chat["tool_choice"] = "required" if choice["type"] == "any" else str(choice["type"])
@@ -95,31 +94,9 @@ def _write(completion: JSONObject) -> JSONObject:
 
 # --- what is refused
 
-_LONGEST = (
-    ("claude-3-(?:opus|sonnet|haiku)", 4096),
-    ("claude-3-5-", 8192),
-    (r"claude-opus-4(?:-[01])?(?:-\d{8})?$", 32_000),
-    (r"claude-(?:3-7|sonnet-4(?:-0|-\d{8})?$|[a-z]+-4-5)", 64_000),
-    ("claude-", 128_000),
-)
-"""The first that fits a model says how many tokens a reply of it may have."""
-
-
-def _too_long(body: JSONObject) -> str | None:
-    tokens, model = body["max_tokens"], str(body["model"])
-    most = next((most for pattern, most in _LONGEST if re.search(pattern, model)), tokens)
-    if tokens <= most:
-        return None
-    return f"{tokens} > {most}, which is the maximum allowed number of output tokens for {model}"
-
 
 def _of_kind(message: JSONObject, kind: str) -> list[JSONObject]:
     return [it for it in message["content"] if isinstance(it, dict) and it["type"] == kind]
-
-
-def _result_behind(content: object) -> bool:
-    kinds = [block["type"] for block in content] if isinstance(content, list) else []
-    return "tool_result" in kinds[kinds.count("tool_result") :]
 
 
 def _unthought(body: JSONObject) -> str | None:
@@ -134,12 +111,10 @@ def _unthought(body: JSONObject) -> str | None:
 RULES = rules_of(
     "anthropic",
     {
-        "too_long": _too_long,
         "image": lambda source: image_fault(source["media_type"], source["data"]),
         "signature": lambda block: (
             not is_untouched(str(block.get("signature") or ""), str(block.get("thinking")))
         ),
-        "result_behind": _result_behind,
         "unthought": _unthought,
     },
 )

@@ -28,13 +28,6 @@ def image(part: JSONObject) -> str | None:
     return None if url.startswith("https://") else "expected a data URL or an address"
 
 
-def _no_tool(body: JSONObject) -> str | None:
-    choice = body.get("tool_choice", "auto")
-    chosen = choice["function"]["name"] if isinstance(choice, dict) else choice
-    names = [tool["function"]["name"] for tool in body.get("tools") or ()]
-    return None if chosen in ("auto", "none", "required", *names) else str(chosen)
-
-
 def _nowhere(schema: JSONObject) -> str | None:
     known = schema.get("$defs", {})
     names = re.findall(r'"\$ref": "(?:#/\$defs/)?([^"]*)"', json.dumps(schema))
@@ -46,7 +39,6 @@ RULES = rules_of(
     {
         "json_text": lambda text: not isinstance(text, str) or not isinstance(parsed(text), dict),
         "image": image,
-        "no_tool": _no_tool,
         "nowhere": _nowhere,
         "incomplete": lambda schema: ", ".join(
             sorted({*schema.get("properties", ())} ^ {*schema.get("required", ())})

@@ -8,11 +8,11 @@ A table is a JSON file of rows, each with these keys:
 - ``accepts``: a JSON schema of what is accepted there. Instead: ``fields``, the only ones that an
   object has; ``without``, fields that it lacks; ``unique`` or ``alternates``, with places below,
   the values at which differ, altogether or from one to the next; ``most``, with places below of
-  which there are at most four; ``apart``, with two roles, the second of which never follows the
-  first; ``among``, with a place below, the values at which also stand at a second one;
-  ``unanswered`` or ``unasked``, with the places of the ids of calls and of answers, in each message
-  or in the whole; or ``check``, with the name of a function.
-- ``says``: the refusal. ``{at}`` is the place, ``{value}`` what is wrong there.
+  which there are at most four; ``apart``, with a place below and two values, the second of which
+  never follows the first there; ``among``, with a place below, the values at which also stand at a
+  second one; ``unanswered`` or ``unasked``, with the places of the ids of calls and of answers, in
+  each message or in the whole; or ``check``, with the name of a function.
+- ``says``: the refusal. ``{at}`` is the place, ``{value}`` what is wrong there, ``{request}`` all.
 - ``source``: a page of documentation, or the type of the provider's SDK that says so.
 - ``dialects``: where the rule holds, if not everywhere.
 """
@@ -75,8 +75,8 @@ class Rule(NamedTuple):
             looked_at = fresh if fresh and name in _LISTS and rest.startswith("*") else body
             for at, value in _found(looked_at, where.split(".") if where else []):
                 if fault := "missing" if value is _MISSING else self.check(value):
-                    dotted = "".join(f"[{it}]" if isinstance(it, int) else f".{it}" for it in at)
-                    yield self.says.format(at=dotted.lstrip("."), value=fault)
+                    path = "".join(f"[{it}]" if isinstance(it, int) else f".{it}" for it in at)
+                    yield self.says.format(at=path.lstrip("."), value=fault, request=body)
 
 
 def rules_of(provider: str, checks: Mapping[str, Check]) -> tuple[Rule, ...]:
@@ -137,8 +137,8 @@ def _schema_check(schema: JSONObject) -> Check:
 
     def fault(value: object) -> str | None:
         for broken, argument in keywords:
-            for error in broken(validator, argument, value, schema) or ():
-                return str(error.instance) or "empty"
+            for _ in broken(validator, argument, value, schema) or ():
+                return str(next(validator.iter_errors(value)).instance) or "empty"
         return None
 
     return fault
@@ -194,6 +194,11 @@ def _too_many(value: object, places: list[str]) -> int | None:
     return marks if marks > _MAX_BREAKPOINTS else None
 
 
+def _unknown(value: object, places: list[str]) -> str:
+    given, known = ({*_values(value, place)} for place in places)
+    return ", ".join(sorted(given - known))
+
+
 def _exchanges(value: object, places: list[str]) -> list[Exchange]:
     if not isinstance(value, list):  # one message, or a whole with answers anywhere in it
         calls, answers = (_values(value, place) for place in places)
@@ -231,8 +236,8 @@ _KINDS: Mapping[str, Callable[[Any, Any], object]] = {
     "unique": lambda value, places: repeated(sorted(_values(value, *places))),
     "alternates": lambda value, places: repeated(_values(value, *places)),
     "most": _too_many,
-    "apart": lambda value, roles: tuple(roles) in itertools.pairwise(_values(value, "*.role")),
-    "among": lambda value, places: not {*_values(value, places[0])} <= {*_values(value, places[1])},
+    "apart": lambda value, row: (row[1], row[2]) in itertools.pairwise(_values(value, row[0])),
+    "among": _unknown,
     "unanswered": _unanswered,
     "unasked": _unasked,
 }
