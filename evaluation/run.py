@@ -16,16 +16,18 @@ from typing import TypeAlias
 from rich.console import Console
 from rich.text import Text
 
-from evaluation.figures import EpisodeFigures
+from evaluation.figures import EpisodeFigures, LogTail
 from evaluation.fleet.limits import USED_UP
-from evaluation.fleet.local import LocalEpisode, LocalExecutor
+from evaluation.fleet.local import LocalExecutor
 from evaluation.fleet.on_ray import RayEpisode, RayExecutor
+from evaluation.fleet.process import EpisodeProcess
 from evaluation.plan import Cell, Plan
 from evaluation.progress import ProgressBars, say
 from mcp_ghost.text import counted, one_line
 from session.configuration_file import ConfigurationError
 from session.game_state import EndReason
 from session.playing import GUEST, REPEATS_ITSELF, USES_MODEL
+from session.record.event_log import EVENTS_FILE
 
 _FAILED = (EndReason.ENGINE_FAILED, EndReason.LLM_UNAVAILABLE)
 _LONG_SECONDS = 600
@@ -46,7 +48,7 @@ Played: TypeAlias = Mapping[Cell, EpisodeFigures]
 """All episodes of a plan, as far as they were played."""
 
 
-Running: TypeAlias = LocalEpisode | RayEpisode
+Running: TypeAlias = EpisodeProcess | RayEpisode
 """An episode being played."""
 Executor: TypeAlias = LocalExecutor | RayExecutor
 """What plays episodes: processes here, or workers elsewhere."""
@@ -65,7 +67,8 @@ def play(
     losses: dict[Cell, tuple[int, int]] = {}
     """Turns that were finished when the last worker was lost, and how many were lost then."""
     waiting = deque(deque(line) for line in lines)
-    running: dict[Running, deque[Cell]] = {}
+    running: dict[Running, tuple[Cell, LogTail, deque[Cell]]] = {}
+    """Each with what it plays, its log, and what waits for it."""
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -73,13 +76,15 @@ def play(
                 if executor.used_up and plan.variant(line[0]).player in USES_MODEL:
                     failures[line[0]] = USED_UP
                     continue
-                running[executor.begin(line.popleft())] = line
+                cell = line.popleft()
+                tail = LogTail(plan.folder(cell) / EVENTS_FILE)
+                running[executor.begin(cell)] = cell, tail, line
             time.sleep(_POLL)
             ended = [episode for episode in running if episode.ended()]
             executor.update()  # after it, so that what has ended is here whole
-            progress.show([(episode.cell, episode.tail.update()) for episode in running])
+            progress.show([(cell, tail.update()) for cell, tail, _ in running.values()])
             for episode in ended:
-                line, cell = running.pop(episode), episode.cell
+                cell, _, line = running.pop(episode)
                 played = EpisodeFigures.read(plan.folder(cell))
                 if episode.lost and not played.finished:
                     turns, count = losses.get(cell, (-1, 0))

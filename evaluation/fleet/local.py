@@ -1,23 +1,8 @@
 """Episodes as processes on this machine."""
 
-from evaluation.figures import LogTail
 from evaluation.fleet.limits import Limits
 from evaluation.fleet.process import EpisodeProcess
 from evaluation.plan import Cell, Plan
-from session.record.event_log import EVENTS_FILE
-
-
-class LocalEpisode(EpisodeProcess):
-    """An episode of this machine, within the limits of all."""
-
-    lost = False
-
-    def __init__(
-        self, plan: Plan, cell: Cell, limits: Limits, lock: int, threads: int | None
-    ) -> None:
-        self.cell = cell
-        self.tail = LogTail(plan.folder(cell) / EVENTS_FILE)
-        super().__init__(plan.job(cell, threads), plan.errors(cell), limits.answer, lock=lock)
 
 
 class LocalExecutor:
@@ -34,9 +19,10 @@ class LocalExecutor:
         """Whether nothing more may be spent."""
         return self._limits.used_up
 
-    def begin(self, cell: Cell) -> LocalEpisode:
+    def begin(self, cell: Cell) -> EpisodeProcess:
         """Play, or go on."""
-        return LocalEpisode(self._plan, cell, self._limits, self._lock, self._threads)
+        job, errors = self._plan.job(cell, self._threads), self._plan.errors(cell)
+        return EpisodeProcess(job, errors, self._limits.answer, lock=self._lock)
 
     def update(self) -> None:
         """Do nothing: the logs are here already."""

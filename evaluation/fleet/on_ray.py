@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from evaluation.figures import LogTail
 from evaluation.fleet.cluster import HERE, import_ray
 from evaluation.fleet.file_sync import Piece, packed, put
 from evaluation.fleet.limits import Limits
@@ -69,8 +68,6 @@ class RayEpisode:
     """One try at an episode."""
 
     def __init__(self, executor: "RayExecutor", cell: Cell, order: Order) -> None:
-        self.cell = cell
-        self.tail = LogTail(executor.plan.folder(cell) / EVENTS_FILE)
         self.failure = ""
         """Why it did not come to its end; empty when it did."""
         self.lost = False

@@ -151,6 +151,9 @@ def _expect_the_same(program: dict[str, Any]) -> None:
 class EpisodeProcess:
     """One episode being played."""
 
+    lost = False
+    """Of an episode elsewhere, whether its worker is gone."""
+
     def __init__(
         self,
         job: dict[str, Any],
