@@ -10,7 +10,7 @@ from random import Random
 
 from scripts.story.layout import COMPASS, DOORS, Layout, draw, neighbours
 from scripts.story.source import TemplateError, render
-from scripts.story.wording import WORDS, Wording, indefinite_article, titled
+from scripts.story.wording import WORDS, Wording, cased_like, indefinite_article, titled
 
 TEXTS = WORDS.with_name("texts.toml")
 _DIRECTION = re.compile(
@@ -60,7 +60,7 @@ class Variant:
         if label is None:
             return self.words(text)
         if label in self.words:
-            return _with_case_of(text, self.words(label))
+            return cased_like(text, "", self.words(label))
         kind, _, of = label.partition(".")
         host = self.layout.hosts["cellar"]
         by_kind: dict[str, Callable[[], str]] = {
@@ -178,19 +178,12 @@ def _turned(text: str, direction: str) -> str:
     """The text with this direction in place of the one in it, in the same form."""
 
     def turned(old: re.Match[str]) -> str:
-        new = direction if len(old[0]) > 1 else direction[0]
-        return _with_case_of(old[0], new)
+        return cased_like(old[0], "", direction if len(old[0]) > 1 else direction[0])
 
     result, count = _DIRECTION.subn(turned, text)
     if count != 1:
         raise TemplateError(f"there is not one direction in {text!r}")
     return result
-
-
-def _with_case_of(text: str, new: str) -> str:
-    if text.isupper() and len(text) > 1:
-        return new.upper()
-    return new[0].upper() + new[1:] if text[0].isupper() else new
 
 
 def _listed(ways: list[tuple[str, str]], style: int) -> str:

@@ -20,10 +20,10 @@ class Wording:
     def __init__(self, random: Random) -> None:
         """Choose them."""
         words = tomllib.loads(WORDS.read_text(encoding="utf-8"))
-        self._phrases: dict[str, str] = {}
-        self._synonyms: dict[str, list[str]] = {}
-        """Further words for a thing, which are never printed."""
-        self._keys: dict[str, str] = {}
+        self._words: list[str] = []
+        self._forms: dict[str, tuple[str, str, list[str]]] = {}
+        """A word of the original, or more than one of them, in small letters -> as it is written,
+        what stands for it, and further words for that, which are never printed."""
         for word, others in words["words"].items():
             self._choose(word, random.choice(others))
         for chosen_together in words["sets"].values():
@@ -33,16 +33,17 @@ class Wording:
 
     def _choose(self, word: str, other: str) -> None:
         phrase, _, synonyms = other.partition(": ")
-        self._phrases[word] = phrase
-        self._synonyms[word] = synonyms.split()
-        self._keys[word.lower()] = word
+        self._words.append(word)
+        self._forms[word.lower()] = word, phrase, synonyms.split()
+        several = plural(word)
+        self._forms.setdefault(several.lower(), (several, plural(phrase), phrase.split()))
 
     def __iter__(self) -> Iterator[str]:
         """The words of the original that are changed."""
-        return iter(self._phrases)
+        return iter(self._words)
 
     def __contains__(self, text: str) -> bool:
-        return self._find(text) is not None
+        return text.lower() in self._forms
 
     def __call__(self, text: str) -> str:
         """The variant's words for the original's, with article, number and capitals as there.
@@ -50,24 +51,16 @@ class Wording:
         Raises: TemplateError when the words are not in the list.
         """
         text = " ".join(text.split())
-        match = None if text.lower() in self._keys else _ARTICLE.fullmatch(text)
+        match = None if text in self else _ARTICLE.fullmatch(text)
         article, noun = (match[1], match[2]) if match else ("", text)
-        if (found := self._find(noun)) is None:
+        if noun not in self:
             raise TemplateError(f"{WORDS.name} has no word for {noun!r}")
-        phrase = _cased_like(noun, *found)
+        key, phrase, _ = self._forms[noun.lower()]
+        phrase = cased_like(noun, key, phrase)
         if not article:
             return phrase
-        article = _cased_like(article, "a", indefinite_article(phrase))
+        article = cased_like(article, "a", indefinite_article(phrase))
         return f"{article.upper() if phrase.isupper() else article} {phrase}"
-
-    def _find(self, text: str) -> tuple[str, str] | None:
-        """The word of the list that this is a form of, and what stands for it."""
-        if key := self._keys.get(text.lower()):
-            return key, self._phrases[key]
-        for key, phrase in self._phrases.items():
-            if text.lower() == plural(key).lower():
-                return plural(key), plural(phrase)
-        return None
 
     def names(self, text: str) -> list[str]:
         """The words by which the parser knows what the original calls this, none twice."""
@@ -78,10 +71,7 @@ class Wording:
             yield self(text.removesuffix("'s")) + "'s"
         elif text in self:
             yield from self(text).split()
-            yield from self._synonyms.get(self._keys.get(text.lower(), ""), ())
-            for key, phrase in self._phrases.items():
-                if plural(key).lower() == text.lower():
-                    yield from phrase.split()
+            yield from self._forms[text.lower()][2]
         else:
             for word in text.split():
                 yield from self.names(word) if word not in _SMALL else [word]
@@ -102,7 +92,8 @@ def indefinite_article(phrase: str) -> str:
     return "an" if word[0] in "aeiou" and not word.startswith(_SOUNDS_LIKE_A_CONSONANT) else "a"
 
 
-def _cased_like(text: str, key: str, phrase: str) -> str:
+def cased_like(text: str, key: str, phrase: str) -> str:
+    """A phrase that stands for ``key``, with capitals as in ``text``."""
     if text == key or not text[0].isupper():
         return phrase if text == key else phrase.lower()
     if text.isupper() and len(text) > 1:
