@@ -23,6 +23,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
+from mcp_ghost.cli.arguments import Parser
 from mcp_ghost.cli.program import Errors, program
 from mcp_ghost.text import did_you_mean
 
@@ -37,14 +38,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = words.pop(0)
     if name not in COMMANDS:
         hint = did_you_mean(name, COMMANDS) or f"choose from {', '.join(COMMANDS)}"
-        from evaluation.commands import play
-
-        play.parser().error(f"'{name}' is not a command ({hint})")
-    command = import_module(f"evaluation.commands.{name}")
-    parser = command.parser()
+        parser_of("play").error(f"'{name}' is not a command ({hint})")
+    parser = parser_of(name)
     flags = parser.parse_args(words, Namespace(words=words))
+    return program(parser.prog, lambda: int(flags.run(flags)), _errors)
 
-    return program(parser.prog, lambda: int(command.run(flags)), _errors)
+
+def parser_of(name: str) -> Parser:
+    """The command line of a command; its flags have the function that does it as ``run``."""
+    command = import_module(f"evaluation.commands.{name}")
+    prog = "evaluate.py" if name == "play" else f"evaluate.py {name}"
+    parser = Parser(prog=prog, description=command.DESCRIPTION, epilog=command.EPILOG)
+    command.add_arguments(parser)
+    parser.set_defaults(run=command.run)
+    return parser
 
 
 def _errors() -> Errors:

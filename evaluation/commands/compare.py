@@ -12,11 +12,11 @@ from mcp_ghost.cli.program import DONE
 from mcp_ghost.files import write_whole
 from session.configuration_file import ConfigurationError
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Compare evaluations with the first one: what differs between them, and by how
 much their scores differ, paired by variant, seed and episode. Plays nothing.
 """
-_EPILOG = """\
+EPILOG = """\
 exit code: 0 compared; 1 the comparison could not be written; 2 wrong usage,
   no evaluation in a folder, or evaluations with different stories, numbers of
   turns or protocols
@@ -29,15 +29,13 @@ _FLAGS = """\
 """
 
 
-def parser() -> Parser:
-    """The command line of ``evaluate.py compare``."""
-    it = Parser(prog="evaluate.py compare", description=_DESCRIPTION, epilog=_EPILOG)
+def add_arguments(it: Parser) -> None:
+    """Add the arguments of ``evaluate.py compare``."""
     it.add_argument(
         "first", metavar="A", type=Path, help="folder of the evaluation to compare with"
     )
     it.add_argument("others", metavar="B", type=Path, nargs="+", help="folders of the others")
     add_flags(it, _FLAGS, turns={"type": whole_number()}, to={"type": Path})
-    return it
 
 
 def run(flags: argparse.Namespace) -> int:

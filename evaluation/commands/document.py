@@ -19,24 +19,22 @@ from session.configuration_file import ConfigurationError
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 _PAGE = ROOT / "docs" / "evaluation.md"
 _WIDTH = 130
-_DESCRIPTION = f"""\
+DESCRIPTION = f"""\
 Write the results of an evaluation into a page, between the lines {BEGIN.strip()}
 and {END.strip()}, and beside it their figures (NAME-results.json) and, if it was drawn,
 their picture (NAME-scores.png). Plays nothing.
 """
-_EPILOG = """\
+EPILOG = """\
 exit code: 0 written; 1 something could not be written; 2 wrong usage, no
   evaluation in DIR, or a page without those lines
 """
 _FLAGS = "--page FILE  the page (default: docs/evaluation.md)"
 
 
-def parser() -> Parser:
-    """The command line of ``evaluate.py document``."""
-    it = Parser(prog="evaluate.py document", description=_DESCRIPTION, epilog=_EPILOG)
+def add_arguments(it: Parser) -> None:
+    """Add the arguments of ``evaluate.py document``."""
     it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
     add_flags(it, _FLAGS, page={"type": Path, "default": _PAGE})
-    return it
 
 
 def run(flags: argparse.Namespace) -> int:

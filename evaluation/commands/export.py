@@ -23,7 +23,8 @@ from session.configuration_file import ConfigurationError
 from session.game_state import Hint, TurnRecord
 from session.record.schema import Entry
 
-_EPILOG = """\
+DESCRIPTION = "Write an evaluation as two tables: one of its episodes, one of their turns."
+EPILOG = """\
 exit code: 0 the tables were written; 1 they could not be; 2 wrong usage, no
   evaluation in DIR, or what the format needs is not installed
 """
@@ -231,13 +232,8 @@ def parquet_of(kind: type[Row], rows: Sequence[Row]) -> bytes:
 _FORMATS = {"csv": csv_of, "parquet": parquet_of}
 
 
-def parser() -> Parser:
-    """The command line of ``evaluate.py export``."""
-    it = Parser(
-        prog="evaluate.py export",
-        description="Write an evaluation as two tables: one of its episodes, one of their turns.",
-        epilog=_EPILOG,
-    )
+def add_arguments(it: Parser) -> None:
+    """Add the arguments of ``evaluate.py export``."""
     it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
     it.add_argument(
         "--format",
@@ -246,7 +242,6 @@ def parser() -> Parser:
         help="csv (default), or parquet, which needs the extra parquet",
     )
     it.add_argument("--to", metavar="DIR", type=Path, help="where the tables go (default: DIR)")
-    return it
 
 
 def run(flags: argparse.Namespace) -> int:

@@ -13,7 +13,8 @@ from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from terminal.resume import recorded_episode
 
-_EPILOG = """\
+DESCRIPTION = "Show which achievements an episode earned, and when. Plays nothing."
+EPILOG = """\
 exit code: 0 measured; 2 wrong usage, no such episode, or no achievements for
   its story
 """
@@ -22,17 +23,11 @@ _FLAGS = """\
 """
 
 
-def parser() -> Parser:
-    """The command line of ``evaluate.py measure``."""
-    it = Parser(
-        prog="evaluate.py measure",
-        description="Show which achievements an episode earned, and when. Plays nothing.",
-        epilog=_EPILOG,
-    )
+def add_arguments(it: Parser) -> None:
+    """Add the arguments of ``evaluate.py measure``."""
     it.add_argument("episode", metavar="EPISODE", help="its name, its folder, or 'latest'")
     add_flags(it, _FLAGS, achievements={"type": Path})
     add_trust(it)
-    return it
 
 
 def run(flags: argparse.Namespace) -> int:

@@ -22,26 +22,24 @@ from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Join evaluations that were played under the same rules, but with different
 seeds, variants or episodes, by copying their episodes into one. The result
 can be continued, exported and compared like any other. Plays nothing. If it
 is interrupted, run it again.
 """
-_EPILOG = """\
+EPILOG = """\
 exit code: 0 merged; 1 something could not be written (run again to continue);
   2 wrong usage, no evaluation in a folder, different rules, or two different
   logs of one episode
 """
 
 
-def parser() -> Parser:
-    """The command line of ``evaluate.py merge``."""
-    it = Parser(prog="evaluate.py merge", description=_DESCRIPTION, epilog=_EPILOG)
+def add_arguments(it: Parser) -> None:
+    """Add the arguments of ``evaluate.py merge``."""
     where = "where the result goes; if it holds an evaluation, that is merged too"
     it.add_argument("out", metavar="OUT", type=Path, help=where)
     it.add_argument("parts", metavar="A", type=Path, nargs="+", help="folders of evaluations")
-    return it
 
 
 def run(flags: argparse.Namespace) -> int:

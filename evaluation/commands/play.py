@@ -45,10 +45,10 @@ from session.record.schema import EpisodeStart
 from terminal.flags import episode_at_turn
 from terminal.resume import find_episode
 
-_DESCRIPTION = (
+DESCRIPTION = (
     "Measure how much the player, and each of its parts, is worth by playing a matrix of episodes."
 )
-_EPILOG = """\
+EPILOG = """\
 exit code: 0 every episode was played to its end; 1 some were not (run again
   to continue them); 2 wrong usage or configuration; 130 interrupted by Ctrl-C
   (143 by SIGTERM, 129 by a closed terminal)
@@ -330,9 +330,8 @@ def _story(config: GameConfiguration) -> StoryInfo:
         return story
 
 
-def parser() -> Parser:
-    """Its command line."""
-    it = Parser(prog="evaluate.py", description=_DESCRIPTION, epilog=_EPILOG)
+def add_arguments(it: Parser) -> None:
+    """Add the arguments of ``evaluate.py``."""
     count = {"type": whole_number()}
     add_flags(
         it.add_argument_group("what is played"),
@@ -361,7 +360,6 @@ def parser() -> Parser:
         name={"type": _name},
     )
     add_trust(it)
-    return it
 
 
 def _place(text: str) -> str:

@@ -23,7 +23,8 @@ from mcp_ghost.files import write_whole
 from session.configuration_file import ConfigurationError
 
 RESULTS_FILE = "results.json"
-_EPILOG = """\
+DESCRIPTION = "Compute the figures of an evaluation again from its logs. Plays nothing."
+EPILOG = """\
 exit code: 0 every episode was played to its end; 1 some were not, or the
   figures could not be written; 2 wrong usage, or no evaluation in DIR
 """
@@ -31,15 +32,9 @@ _FILE_WIDTH = 140
 """Columns of tables that go into a file or a pipe."""
 
 
-def parser() -> Parser:
-    """The command line of ``evaluate.py report``."""
-    it = Parser(
-        prog="evaluate.py report",
-        description="Compute the figures of an evaluation again from its logs. Plays nothing.",
-        epilog=_EPILOG,
-    )
+def add_arguments(it: Parser) -> None:
+    """Add the arguments of ``evaluate.py report``."""
     it.add_argument("folder", metavar="DIR", type=Path, help="where the evaluation is")
-    return it
 
 
 def run(flags: argparse.Namespace) -> int:

@@ -59,8 +59,8 @@ ORIGINAL_WAYS: Ways = {
     ("gallery", "bedroom"): "west",
     ("kettle_room", "jar_room"): "east",
 }
-_CLOSET = ("kettle_room", "jar_room")
-_FIXED_LINKS = [way for way in ORIGINAL_WAYS if way[1] not in CHOICES and way != _CLOSET]
+_TO_THE_JARS = ("kettle_room", "jar_room")
+_FIXED_LINKS = [way for way in ORIGINAL_WAYS if way[1] not in CHOICES and way != _TO_THE_JARS]
 """Rooms that always lie side by side; each begins where one before it ended."""
 _MOST_AS_BEFORE = 5
 """Ways that may lead where they lead in the original."""
@@ -119,7 +119,7 @@ def draw(random: Random) -> Layout:
     while True:
         hosts = {room: random.choice(others) for room, others in CHOICES.items()}
         links = [(host, room) for room, host in hosts.items() if room != "cellar"]
-        ways = _laid_out([*_FIXED_LINKS, *links, _CLOSET], random)
+        ways = _laid_out([*_FIXED_LINKS, *links, _TO_THE_JARS], random)
         as_before = sum(ways.get(way) == direction for way, direction in ORIGINAL_WAYS.items())
         if ways and as_before <= _MOST_AS_BEFORE and _block(ways, random):
             break

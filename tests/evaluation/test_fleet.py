@@ -22,7 +22,7 @@ import pytest
 from rich.console import Console
 
 from evaluation.commands import play as playing
-from evaluation.commands.play import parser, refuse_guests
+from evaluation.commands.play import refuse_guests
 from evaluation.figures import EpisodeFigures
 from evaluation.fleet import cluster
 from evaluation.fleet.channel import AGAIN, ASK, SPEND, ParentChannel, serve
@@ -36,6 +36,7 @@ from evaluation.progress import ProgressBars
 from game_interface import open_game
 from mcp_ghost.messages import Usage
 from mcp_ghost.testing import ModelRequest, ModelServer, Reply, content_reply
+from scripts.evaluate import parser_of
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from session.record.event_log import EVENTS_FILE
@@ -209,7 +210,7 @@ def test_an_unknown_place_names_the_known_ones(
     place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        parser().parse_args(["--on", place])
+        parser_of("play").parse_args(["--on", place])
     assert caught.value.code == 2
     assert "local, ray, or ray://HOST:PORT" in capsys.readouterr().err
 
@@ -230,7 +231,7 @@ def test_whoever_loses_the_cluster_is_told_what_is_kept_and_how_to_go_on(
     )
     monkeypatch.setattr(playing, "cluster", lambda *_: nullcontext(ray))
     monkeypatch.setattr("evaluation.fleet.on_ray.RayExecutor", lambda *_: None)
-    flags = parser().parse_args(["--story", "bundled", "--on", "ray"])
+    flags = parser_of("play").parse_args(["--story", "bundled", "--on", "ray"])
     with (
         pytest.raises(LostError) as caught,
         playing.executor_of(plan_of(tmp_path), flags, Console(quiet=True), 0),

@@ -13,13 +13,13 @@ import pytest
 
 from evaluation.commands.export import EpisodeRow
 from evaluation.commands.export import _Episode as ExportedEpisode
-from evaluation.commands.play import parser
 from evaluation.figures import EpisodeFigures, variant_figures
 from evaluation.outcome.tables import NONE, cost
 from evaluation.plan import variants_of
 from game_server import visit
 from game_server.visit import GuestError, play_with_guest
 from orchestration.replay import replay
+from scripts.evaluate import parser_of
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from tests.evaluation.evaluations import Evaluation
@@ -117,5 +117,5 @@ def test_guests_are_counted_among_the_players() -> None:
 
 def test_a_command_with_an_open_quotation_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        parser().parse_args(["--player", "mcp:sh -c 'play"])
+        parser_of("play").parse_args(["--player", "mcp:sh -c 'play"])
     assert "'mcp:sh -c 'play' is not a command: No closing quotation" in capsys.readouterr().err

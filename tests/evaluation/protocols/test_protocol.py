@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.commands.play import parser
 from evaluation.protocols.protocol import SHIPPED, Protocol, decisive, refuse_flags
 from game_interface import open_game
+from scripts.evaluate import parser_of
 from session.configuration_file import ConfigurationError
 from session.game_configuration import GameConfiguration
 from tests.support import ROOT
@@ -133,7 +133,7 @@ def test_a_changed_file_has_another_hash(tmp_path: Path) -> None:
 def test_a_flag_that_contradicts_the_protocol_is_refused(
     flag: str, value: object, said: str
 ) -> None:
-    assert flag in parser().format_help()
+    assert flag in parser_of("play").format_help()
     name = flag.removeprefix("--").replace("-", "_")
     with pytest.raises(ConfigurationError, match=f"^{flag} contradicts .* {said}"):
         refuse_flags(TALES, {name: value})
