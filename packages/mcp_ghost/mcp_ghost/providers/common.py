@@ -243,9 +243,7 @@ def cleared(said: str) -> str:
 
 def result_text(message: Message) -> str:
     """A tool's result as text, whatever it holds; images are left to :func:`images_of`."""
-    content = message.get("content")
-    if isinstance(content, list) and images_of(message):
-        content = text_in(message)
+    content = text_in(message) if images_of(message) else message.get("content")
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 

@@ -327,8 +327,7 @@ class _Assembler(Assembler):
             is_words = part.keys() <= {"text", "thought"}
             if is_words and not part.get("text"):
                 continue  # it only carries the reason of the end
-            call = part.get("functionCall")
-            if isinstance(call, dict) and call.get("id") and part in self._parts:
+            if common.at(part, "functionCall", "id") and part in self._parts:
                 continue  # sent twice
             if is_words and self._parts and {**self._parts[-1], "text": ""} == {**part, "text": ""}:
                 self._parts[-1]["text"] += part["text"]

@@ -113,7 +113,7 @@ def _described(schema: JSONObject) -> JSONObject:
     return {key: schema[key] for key in ("title", "description") if schema.get(key)}
 
 
-def _one_or_any(converted: list[JSONObject], *, nullable: bool = False) -> JSONObject:
+def _one_or_any(converted: list[JSONObject], *, nullable: bool) -> JSONObject:
     flat = [each for one in converted for each in one.get("anyOf") or [one]]
     if nullable:
         flat = [{**each, "nullable": True} for each in flat]

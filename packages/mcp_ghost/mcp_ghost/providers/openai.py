@@ -41,14 +41,10 @@ history with tool calls, and takes cache markers in parts."""
 REASONING_MODEL = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*-chat))", re.IGNORECASE)
 SAMPLING = frozenset({"temperature", "top_p", "stop"})
 _EXTRA_SAMPLING = frozenset({"top_k", "min_p"})
-# Claude takes temperature or top_p, and refuses both together.
-_ONE_SAMPLER_MODEL = re.compile(r"claude", re.IGNORECASE)
 # Thinking that its provider wants back with the calls: DeepSeek and Kimi, OpenRouter.
 _ECHOED = ("reasoning_content", "reasoning_details")
 # Mistral, wherever it runs: https://docs.mistral.ai/capabilities/function_calling
-_SHORT_IDS = re.compile(
-    r"[mp]i[sx]tral|ministral|magistral|voxtral|(?:cod|dev)estral|devstral", re.I
-)
+_SHORT_IDS = re.compile(r"[mp]i[sx]tral|ministral|magistral|voxtral|codestral|devstral", re.I)
 RESPONSES_PATH = "/responses"
 _MAX_DESCRIPTION = 1024
 
@@ -82,7 +78,7 @@ class OpenAI(common.HostedProvider):
             payload |= {"tool_choice": choice} if choice is not None else {}
         if response_format is not None:
             payload["response_format"] = response_format
-        if _ONE_SAMPLER_MODEL.search(model) and "temperature" in options:
+        if "claude" in model.lower() and "temperature" in options:  # it refuses both together
             options.pop("top_p", None)
         payload |= options_of(options, dialect, model, constrained=response_format is not None)
         return common.WireRequest("/chat/completions", payload, authorization(request))

@@ -15,8 +15,6 @@ from mcp_ghost.providers import common, openai
 from mcp_ghost.providers.streaming import Assembler, Delta
 from mcp_ghost.results import JSONObject
 
-_STATE = "responses"
-"""The key of ``provider_state``."""
 _NOT_HERE = frozenset({"stop", "seed", "usage"})
 """Parameters of chat completions that this API does not have; OpenRouter tells the usage anyway."""
 _LEAST_TOKENS = 16
@@ -26,7 +24,6 @@ _PLAIN_MODEL = ("gpt-3", "gpt-4", "chatgpt")
 _ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 """Of ids: OpenAI refuses those of another kind, and other servers and proxies give any."""
-_FINISH_REASON = {"max_output_tokens": "length"}
 
 
 class EitherOpenAI(openai.OpenAI):
@@ -74,7 +71,6 @@ class EitherOpenAI(openai.OpenAI):
             )
         output = common.dicts_in(body.get("output"))
         items = [it for it in output if isinstance(it.get("type"), str)]
-        said = _said(items)
         uses = (item for item in items if item.get("type") == "function_call")
         calls = common.tool_calls(
             ((use.get("call_id"), use.get("name"), use.get("arguments")) for use in uses), names
@@ -82,9 +78,9 @@ class EitherOpenAI(openai.OpenAI):
         finish_reason = "tool_calls" if calls else "stop"
         if body.get("status") == "incomplete":
             reason = str(common.at(body, "incomplete_details", "reason") or "incomplete")
-            finish_reason = _FINISH_REASON.get(reason, reason)
+            finish_reason = "length" if reason == "max_output_tokens" else reason
         return common.reply(
-            said,
+            _said(items),
             calls,
             model=str(body.get("model") or model),
             usage=usage,
@@ -132,7 +128,7 @@ def _items(message: Message, request: common.LLMRequest, start: int) -> list[JSO
             for call in message.get("tool_calls") or ()
         }
         # As the reply was, if it has to come back and nobody has edited it.
-        state = common.state_of(message, _STATE)
+        state = common.state_of(message, "responses")
         placed = [item["call_id"] for item in state if item["type"] == "function_call"]
         if state and placed == [*calls] and _said(state) == text:
             return [{**item, **calls.get(item.get("call_id"), {})} for item in state]
@@ -225,7 +221,7 @@ def _state(items: Sequence[JSONObject], calls: Sequence[ToolCall]) -> JSONObject
         if _ID.fullmatch(given) and given.startswith(_PREFIXES.get(kind, "")):
             said["id"] = given
         kept.append(said)
-    return {_STATE: kept}
+    return {"responses": kept}
 
 
 # --- streaming

@@ -27,7 +27,7 @@ def strict_schema(schema: JSONObject, name: str) -> JSONObject:
         ValueError: It has a part of a form that strict mode cannot express.
     """
     definitions = schema.get("$defs", {})
-    root = definitions.get(_name_in(schema["$ref"])) if "$ref" in schema else None
+    root = definitions.get(schema["$ref"].rpartition("/")[2]) if "$ref" in schema else None
     strict = _strict(root or schema, name)
     if definitions:
         strict["$defs"] = {each: _strict(definitions[each], each) for each in definitions}
@@ -48,16 +48,12 @@ def references(schema: object) -> Iterator[str]:
     """The names of the definitions to which ``schema`` refers."""
     if isinstance(schema, Mapping):
         if isinstance(reference := schema.get("$ref"), str):
-            yield _name_in(reference)
+            yield reference.rpartition("/")[2]
         for value in schema.values():
             yield from references(value)
     elif isinstance(schema, list):
         for value in schema:
             yield from references(value)
-
-
-def _name_in(reference: str) -> str:
-    return reference.rpartition("/")[2]
 
 
 def _strict(schema: JSONObject, where: str) -> JSONObject:
