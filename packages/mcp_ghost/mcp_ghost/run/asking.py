@@ -10,7 +10,6 @@ from mcp_ghost.providers.refusal import is_too_long
 from mcp_ghost.providers.streaming import Delta
 from mcp_ghost.run.shared import Run, RunStoppedError
 
-_CACHED = {"type": "ephemeral"}
 _logger = logging.getLogger(__name__)
 
 
@@ -21,22 +20,21 @@ class Asking:
         self._run = run
         self._has_warned = False
 
-    async def complete(
-        self, messages: Sequence[Message], iteration: int, tools: list[ToolSchema]
-    ) -> LLMResponse:
-        """The reply to as much of ``messages`` as the model can read.
+    async def complete(self, iteration: int, tools: list[ToolSchema]) -> LLMResponse:
+        """The reply to as much of the conversation as the model can read.
 
         Raises:
             RunStoppedError: The deadline has passed, or the budget is spent.
             LLMError: There is none.
         """
         run, conversation, settings = self._run, self._run.conversation, self._run.settings
+        memory = conversation.memory
         self._check_budget()
         known = tools or conversation.known_tools
-        view = await conversation.memory.view(messages, known, self._summary)
-        view[-1] = {**view[-1], "cache_control": _CACHED}
-        while conversation.memory.compactions:
-            await run.events.emit("compaction", **conversation.memory.compactions.pop(0))
+        view = await memory.view(conversation.messages, known, self._summary)
+        view[-1] = {**view[-1], "cache_control": {"type": "ephemeral"}}
+        while memory.compactions:
+            await run.events.emit("compaction", **memory.compactions.pop(0))
         self._check_budget()  # a summary was paid for, too
         form, stop = run.form, settings["stop"]
 
@@ -64,11 +62,10 @@ class Asking:
         except LLMError as error:
             run.account.usage += error.usage
             too_long = isinstance(error, LLMStatusError) and is_too_long(error)
-            shrink = conversation.memory.shrink
-            if not (too_long and await shrink(messages, known, self._summary)):
+            if not (too_long and await memory.shrink(conversation.messages, known, self._summary)):
                 raise
-            return await self.complete(messages, iteration, tools)
-        conversation.memory.answered(response)
+            return await self.complete(iteration, tools)
+        memory.answered(response)
         run.account.replied(response)
         await run.events.emit(
             "model_reply",

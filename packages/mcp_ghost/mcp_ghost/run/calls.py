@@ -65,15 +65,13 @@ class CallPolicy:
         kind = outcome.kind
         if kind in (Kind.OK, Kind.TOOL_ERROR):
             return Told(kind, outcome.result)
-        what = f"failed: {outcome.reason}"
+        text = f"Tool call failed: {outcome.reason}"
         if kind is Kind.TIMEOUT:
-            what = f"timed out after {outcome.seconds:.3g}s"
-        stopped = None
-        if kind in self._CAUSES:
-            stopped = f"the call of {call.name} before it {self._CAUSES[kind]}"
-        text = f"Tool call {what}"
+            text = f"Tool call timed out after {outcome.seconds:.3g}s"
         if may_have_acted:
             text = f"{text.rstrip('.')}. {MAY_HAVE_ACTED}"
+        cause = self._CAUSES.get(kind)
+        stopped = f"the call of {call.name} before it {cause}" if cause else None
         return Told(kind, failure(text), stopped, is_end=kind is Kind.DIED)
 
     def content(self, result: ToolCallResult) -> str:
@@ -187,11 +185,10 @@ class Calls:
             if policy.gallery is not None and not it.is_error and media_in(it.content):
                 notes, images[index] = policy.gallery.attach(it.content, budget.take)
                 results[index] = replace(it, content=in_words(it.content, notes))
-        for index, fitted in enumerate(budget.fit([result.text for result in results])):
-            if fitted != results[index].text:
-                cut = "error_message" if results[index].is_error else "content"
-                changed: dict[str, Any] = {cut: fitted}
-                results[index] = replace(results[index], **changed)
+        for index, text in enumerate(budget.fit([it.text for it in results])):
+            it = results[index]
+            if text != it.text:
+                results[index] = failure(text, it.content) if it.is_error else ToolCallResult(text)
         return [
             tool_message(
                 call.id,

@@ -59,11 +59,7 @@ class Form:
             self.response_format = response_format(title, schema, strict=False)
 
     def read(self, answer: str) -> Answer:
-        """The value in ``answer``, also without the key that it should be wrapped in.
-
-        Raises:
-            FormError: It is not JSON, or not of this form.
-        """
+        """The value in ``answer``, also without the key around it; a FormError for other forms."""
         value = final_result(answer)
         if not self._is_wrapped:
             if not isinstance(value, dict):

@@ -21,27 +21,15 @@ from mcp_ghost.messages import (
 )
 from mcp_ghost.run import prompts
 from mcp_ghost.run.asking import Asking
-from mcp_ghost.run.calls import Calls
 from mcp_ghost.run.conversation import Conversation
 from mcp_ghost.run.form import Answer, Form, FormError
 from mcp_ghost.run.ledger import PausedError
-from mcp_ghost.run.recovery import (
-    Approved,
-    Bounded,
-    Broken,
-    GhostPolicy,
-    Interruptible,
-    Reported,
-    Restarting,
-    Unrepeated,
-)
+from mcp_ghost.run.recovery import answering
 from mcp_ghost.run.report import synthesis
 from mcp_ghost.run.report.account import GhostResult, ServerRecord, history
-from mcp_ghost.run.search import Searching
 from mcp_ghost.run.settings import Settings
 from mcp_ghost.run.shared import Run, RunStoppedError, State
 from mcp_ghost.spoken import is_spoken_call
-from mcp_ghost.toolset import Toolset
 
 _logger = logging.getLogger(__name__)
 
@@ -76,7 +64,8 @@ class Operation(Run):
         form: Form | None = None,
     ) -> None:
         """``form`` is that of this answer alone, of which ``user_prompt`` tells."""
-        super().__init__(settings, conversation, user_prompt, form)
+        super().__init__(settings, conversation, user_prompt)
+        self.form = form or conversation.form
         if state is not None:
             self.restore(state, decisions or {})
         self._messages = conversation.messages
@@ -185,22 +174,16 @@ class Operation(Run):
     async def _loop(self) -> LoopResult:
         """Ask and call until the model answers; the reply that a run left open is taken first."""
         settings, conversation, done = self.settings, self.conversation, self.account.replies
-        toolset: Toolset = Searching(conversation.toolbox, conversation.search)
-        if settings["pause"]:
-            toolset = Interruptible(toolset, self)
-        for wrapper in (Bounded, Reported, Restarting, Broken, Unrepeated):
-            toolset = wrapper(toolset, self)
-        approved = Approved(toolset, self)
-        answer_calls = Calls(approved, GhostPolicy(self, approved), ledger=self.ledger).answer
+        answer_calls = answering(self)
         reply = self._state.latest_reply if self._state else None
         if reply is not None:
             self._messages.pop()
             done -= 1
 
-        async def ask(messages: Sequence[Message], iteration: int) -> LLMResponse:
+        async def ask(_: Sequence[Message], iteration: int) -> LLMResponse:
             if reply is not None and iteration == 1:
                 return reply
-            return await self._ask(messages, done + iteration)
+            return await self._ask(done + iteration)
 
         return await run_loop(
             self._messages,
@@ -222,7 +205,7 @@ class Operation(Run):
             why = "the model's last reply was empty"
         text = prompts.LAST_ANSWER.format(why=f"{why[:1].upper()}{why[1:]}.")
         self._messages.append({"role": "user", "content": text})
-        response = await self._ask_model(self._messages, self.account.replies + 1, [])
+        response = await self._ask_model(self.account.replies + 1, [])
         if not response.tool_calls and (response.content or "").strip():
             return await self._answered(response, why, was_held=True)
         self._append(response)  # a model that still gives no answer has none
@@ -230,7 +213,7 @@ class Operation(Run):
             self._failed(_empty(response))
         return _Ending(None, why)
 
-    async def _ask(self, messages: Sequence[Message], iteration: int) -> LLMResponse:
+    async def _ask(self, iteration: int) -> LLMResponse:
         toolbox = self.conversation.toolbox
         async with self.bound():
             changed = await toolbox.refresh()
@@ -239,10 +222,9 @@ class Operation(Run):
             await self.events.emit("tools_changed", server=server, tools=tools)
         offered = self.conversation.offered()
         try:
-            return await self._ask_model(messages, iteration, offered)
+            return await self._ask_model(iteration, offered)
         except LLMMalformedCallError as error:
-            told = "asked the model to make the call again"
-            self.account.failed(self.settings["provider"], error, told)
+            self._failed(str(error), "asked the model to make the call again")
             raise
 
     def _failed(self, words: str, recovery: str | None = None) -> _Ending:
@@ -264,17 +246,16 @@ class Operation(Run):
             # https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
             self._append(response)
             return self._failed(f"the answer was refused or filtered ({_finish(response)})")
-        form = self.form
         texts = [prompts.REPAIR] if was_held else [prompts.IN_FORM, prompts.REPAIR]
         while True:
             self._append(response)
             if was_cut_off(response):
                 self._failed(f"the answer was cut off ({_finish(response)})")
             answer = (response.content or "").strip()
-            if form is None:
+            if self.form is None:
                 return _Ending(answer, why)
             try:
-                return _Ending(answer, why, form.read(answer))
+                return _Ending(answer, why, self.form.read(answer))
             except FormError as error:
                 problem = str(error)
             if not texts:
@@ -282,7 +263,7 @@ class Operation(Run):
                 return self._failed(why)
             text = texts.pop(0).format(problem=problem)
             self._messages.append({"role": "user", "content": text})
-            response = await self._ask_model(self._messages, self.account.replies + 1, [])
+            response = await self._ask_model(self.account.replies + 1, [])
 
     def _append(self, response: LLMResponse) -> None:
         """Add a reply that should hold no calls."""

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mcp_ghost.errors import MCPError
-from mcp_ghost.loop import LoopEnd
+from mcp_ghost.loop import AnswerCalls, LoopEnd
 from mcp_ghost.media import Gallery, media_in
 from mcp_ghost.redact import redact
 from mcp_ghost.results import JSON, ResultBudget, ToolCallResult, failure, format_tool_response
 from mcp_ghost.run import prompts
-from mcp_ghost.run.calls import CallPolicy
+from mcp_ghost.run.calls import CallPolicy, Calls
 from mcp_ghost.run.ledger import Approve, PausedError, Told
-from mcp_ghost.run.search import FIND_TOOLS
+from mcp_ghost.run.search import FIND_TOOLS, Searching
 from mcp_ghost.run.shared import Run, RunStoppedError
 from mcp_ghost.toolset import MAY_HAVE_ACTED, Allowed, Call, Kind, Outcome, Toolset, Wrapper
 
@@ -316,3 +316,14 @@ class GhostPolicy(CallPolicy):
     def content(self, result: ToolCallResult) -> str:
         """All that the model is told of a result."""
         return result.text
+
+
+def answering(run: Run) -> AnswerCalls:
+    """Has the calls of the run's replies made, each within the wrappers above."""
+    toolset: Toolset = Searching(run.conversation.toolbox, run.conversation.search)
+    if run.settings["pause"]:
+        toolset = Interruptible(toolset, run)
+    for wrapper in (Bounded, Reported, Restarting, Broken, Unrepeated):
+        toolset = wrapper(toolset, run)
+    approved = Approved(toolset, run)
+    return Calls(approved, GhostPolicy(run, approved), ledger=run.ledger).answer

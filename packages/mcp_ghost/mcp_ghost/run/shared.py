@@ -13,7 +13,6 @@ from typing import Any
 from mcp_ghost.files import PRIVATE, read_regular, write_whole
 from mcp_ghost.messages import FunctionCall, LLMResponse, Message, ToolCall
 from mcp_ghost.run.conversation import Conversation, checked_messages
-from mcp_ghost.run.form import Form
 from mcp_ghost.run.ledger import Ledger
 from mcp_ghost.run.report.account import Account
 from mcp_ghost.run.report.events import Events
@@ -94,17 +93,11 @@ class RunStoppedError(Exception):
 class Run:
     """One run of ``mcp_ghost()``, or one request to a ``Ghost``."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        conversation: Conversation,
-        user_prompt: str,
-        form: Form | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, conversation: Conversation, user_prompt: str) -> None:
         self.settings = settings
         self.conversation = conversation
         self.user_prompt = user_prompt
-        self.form = form or conversation.form
+        self.form = conversation.form
         self.account = account = Account(conversation.redactor)
         self.events = Events(settings["on_event"], account, lambda: self.left)
         self.tracing = Tracing(settings, conversation, account)
@@ -141,11 +134,7 @@ class Run:
             raise
 
     def restore(self, state: State, decisions: Mapping[str, Any]) -> None:
-        """Go on from ``state``, with what was decided meanwhile.
-
-        Raises:
-            ValueError: The state is damaged, or a decision does not fit what was pending.
-        """
+        """Go on from ``state`` with what was decided meanwhile; a ValueError if either is wrong."""
         questions = self.conversation.questions
         try:
             pending = {entry["id"]: entry for entry in state.pending}
