@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from mcp_ghost.config import ServerConfig
@@ -266,7 +267,8 @@ def test_a_server_that_dies_in_a_call_or_between_calls_is_noticed(form: str) -> 
 def test_a_server_that_ignores_the_goodbye_does_not_hold_us_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mcp_ghost.servers.links.http_transport._GOODBYE_SECONDS", 0.1)
+    at_once = {"timeout": httpx2.Timeout(0.1).as_dict()}
+    monkeypatch.setattr("mcp_ghost.servers.links.http_transport._GOODBYE", at_once)
     with faulty_http("mute goodbye") as server:
         asyncio.run(call_in(ServerConfig(url=server.url), "echo"))
         assert server.requests[-1][0] == "DELETE"

@@ -47,7 +47,7 @@ from mcp_ghost.servers.protocol.reading import (
 if TYPE_CHECKING:
     from mcp_ghost.servers.oauth.sign_in import SignIn
 
-_GOODBYE_SECONDS = 2.0
+_GOODBYE = {"timeout": httpx2.Timeout(2.0).as_dict()}
 _PAUSES = (0.2, 1.0)
 """Seconds to wait before the first message is sent again to a server that is still starting."""
 _NOT_THERE_YET = frozenset({502, 503, 504})
@@ -225,9 +225,8 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         stream was closed only when it writes, and then for the second time. So it is asked twice
         for an answer that nobody reads.
         """
-        bounds = httpx2.Timeout(_GOODBYE_SECONDS).as_dict()
         for url in [] if self._endpoint is None or self.fault else [self._endpoint] * 2:
-            ping = httpx2.Request("POST", url, json=_PING, extensions={"timeout": bounds})
+            ping = httpx2.Request("POST", url, json=_PING, extensions=_GOODBYE)
             with suppress(httpx2.HTTPError):
                 await (await self._network.handle_async_request(self._real(ping))).aclose()
         await self._network.aclose()
@@ -298,10 +297,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     def _real(self, request: httpx2.Request) -> httpx2.Request:
         """A copy of ``request`` for the network; the SDK's own is logged."""
         shown = request.url == httpx2.URL(self.address)  # else a redirect to the same host
-        extensions = request.extensions
-        if request.method == "DELETE":
-            bounds = httpx2.Timeout(_GOODBYE_SECONDS).as_dict()
-            extensions = {**extensions, "timeout": bounds}
+        bounds = _GOODBYE if request.method == "DELETE" else {}
         headers = httpx2.Headers(request.headers)
         headers.update({"Accept-Encoding": "identity", **self._headers})  # bounds are for real
         return httpx2.Request(
@@ -309,7 +305,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             self._url if shown else request.url,
             headers=headers,
             stream=request.stream,
-            extensions=extensions,
+            extensions={**request.extensions, **bounds},
         )
 
     async def _whole(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:

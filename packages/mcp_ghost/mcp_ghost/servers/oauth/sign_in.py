@@ -56,9 +56,8 @@ class SignIn(httpx2.Auth):
         self._fault: str | None = None
         """What went wrong on the network."""
         self._one_at_a_time = asyncio.Lock()
-        asked = [auth.client_id, sorted(auth.scopes), auth.grant_type]
+        self._store = Store(url, shown, [auth.client_id, sorted(auth.scopes), auth.grant_type])
         if auth.grant_type == "client_credentials":
-            self._store = Store(url, shown, asked)
             with warnings.catch_warnings():
                 # Without an issuer: the first that was met, like all that is trusted on first use.
                 warnings.simplefilter("ignore", MCPDeprecationWarning)
@@ -73,14 +72,12 @@ class SignIn(httpx2.Auth):
         else:
             # The address of a document that describes the client (CIMD).
             is_document = is_valid_client_metadata_url(auth.client_id)
-            fixed = None
             if auth.client_id is not None and not is_document:  # registered beforehand
-                fixed = OAuthClientInformationFull(
+                self._store.fixed = OAuthClientInformationFull(
                     client_id=auth.client_id,
                     client_secret=auth.client_secret,
                     issuer=auth.issuer,
                 )
-            self._store = Store(url, shown, asked, fixed)
             back = auth.redirect_uri or self._way_back()
             self._provider = OAuthClientProvider(
                 url,

@@ -43,14 +43,12 @@ class Store(TokenStorage):
     ``asked`` is what else has to be the same for what is kept to be of use.
     """
 
-    def __init__(
-        self, url: str, shown: str, asked: object, fixed: OAuthClientInformationFull | None = None
-    ) -> None:
-        """``fixed`` is the client of the entry, if it has one."""
+    def __init__(self, url: str, shown: str, asked: object) -> None:
         digest = hashlib.sha256(json.dumps([url, asked]).encode()).hexdigest()[:16]
         self._path = data_folder() / "oauth" / f"{urlsplit(url).hostname}-{digest}.json"
         self._shown = shown
-        self._fixed = fixed
+        self.fixed: OAuthClientInformationFull | None = None
+        """The client of the entry, if it has one."""
         self._context: OAuthContext | None = None
         self.kept = Kept()
         self.read()
@@ -89,7 +87,7 @@ class Store(TokenStorage):
             auth_server_url=context.auth_server_url,
             oauth_metadata=metadata,
             protected_resource_metadata=context.protected_resource_metadata,
-            client=None if self._fixed else context.client_info,
+            client=None if self.fixed else context.client_info,
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -98,12 +96,12 @@ class Store(TokenStorage):
 
     def client(self) -> OAuthClientInformationFull | None:
         """The client of the entry, for whom it was used with first; else the registered one."""
-        if self._fixed is None:
+        if self.fixed is None:
             return self.kept.client
-        update = {"issuer": self._fixed.issuer or self.kept.issuer}
-        if self._fixed.client_secret:
+        update = {"issuer": self.fixed.issuer or self.kept.issuer}
+        if self.fixed.client_secret:
             update["token_endpoint_auth_method"] = secret_method(self.kept.oauth_metadata)
-        return self._fixed.model_copy(update=update)
+        return self.fixed.model_copy(update=update)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Keep a registration."""

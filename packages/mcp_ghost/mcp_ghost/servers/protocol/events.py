@@ -39,42 +39,35 @@ async def readable_events(
     Raises:
         UnreadableError: One has more than ``most_bytes``, and nobody can be told.
     """
-    pending, head, skipped, is_first = bytearray(), b"", 0, True
+    pending, skipped = bytearray(), 0
     async for chunk in chunks:
-        if is_first:
-            chunk, is_first = chunk.removeprefix(codecs.BOM_UTF8), False
         searched, begin = max(0, len(pending) - _LONGEST_END), 0
         pending += chunk
         for end in _END.finditer(pending, searched):
             event, begin = bytes(pending[begin : end.end()]), end.end()
-            if head:
-                yield _too_long(head + event[-EDGE:], most_bytes, is_answer)
-                head, skipped = b"", 0
-            else:
-                yield _readable(event, most_bytes, is_answer)
+            yield _readable(event, most_bytes, is_answer, is_cut=skipped > 0)
+            skipped = 0
         del pending[:begin]
         if len(pending) > most_bytes:
-            head = head or bytes(pending[:EDGE])
-            skipped += len(pending) - EDGE
-            del pending[:-EDGE]
+            skipped += len(pending) - 2 * EDGE
+            del pending[EDGE:-EDGE]
             if skipped > MOST_SKIPPED:
                 raise UnreadableError(too_long(most_bytes))
     with suppress(UnreadableError):  # else it was cut off, and may be asked for again
         data = data_of(bytes(pending)) or bytes(pending).strip()  # no event at all, but an answer
-        if data and not head:
+        if data and not skipped:
             yield _event(taken(data)[1])
 
 
-def _too_long(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
-    error = _in_place_of(data_of(event[:EDGE] + event[-EDGE:]), too_long(most_bytes), is_answer)
-    if error is None:
-        raise UnreadableError(too_long(most_bytes))
-    return error
-
-
-def _readable(event: bytes, most_bytes: int, is_answer: bool) -> bytes:
-    if len(event) > most_bytes or event.count(b"\n") + event.count(b"\r") > _MOST_LINES:
-        return _too_long(event, most_bytes, is_answer)
+def _readable(event: bytes, most_bytes: int, is_answer: bool, *, is_cut: bool) -> bytes:
+    event = event.removeprefix(codecs.BOM_UTF8)
+    ends = event.count(b"\n") + event.count(b"\r")
+    if is_cut or len(event) > most_bytes or ends > _MOST_LINES:
+        why = too_long(most_bytes)
+        error = _in_place_of(data_of(event[:EDGE] + event[-EDGE:]), why, is_answer)
+        if error is None:
+            raise UnreadableError(why)
+        return error
     data = data_of(event)
     if not data:
         return event
