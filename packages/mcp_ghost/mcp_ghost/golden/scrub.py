@@ -11,7 +11,8 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ _SECRET_FIELD = re.compile(
     r"|(?:client[_-]?)?secret|private[_-]?key|cookie",
     re.IGNORECASE,
 )
-_FLAG = re.compile(r"--?([\w-]+)(=?)")
 _TYPE_FIELDS = frozenset({"mimeType", "media_type"})
 """Beside ``data``, they say that it is an image or a sound."""
 _DATA_URL = re.compile(r"(data:[\w.+-]+/[\w.+-]+;base64,)([A-Za-z0-9+/=]+)")
@@ -104,7 +104,7 @@ class Scrubber:
                 masked = {key: it if _is_harmless(it) else MASK for key, it in shown.items()}
                 kept[field] = masked or values
             if entry.get("args"):
-                entry["args"] = _without_secret_flags(entry["args"])
+                entry["args"] = [*_without_secret_flags(entry["args"])]
             hidden[name] = {**self.hide(entry), **kept}
         return {"mcpServers": hidden}
 
@@ -167,19 +167,18 @@ def _parameter(found: re.Match[str]) -> str:
     return found[1] + MASK if is_secret else found[0]
 
 
-def _without_secret_flags(arguments: Iterable[str]) -> list[str]:
+def _without_secret_flags(arguments: Iterable[str]) -> Iterator[str]:
     """``--token X`` and ``--token=X`` without X, unless that is a reference."""
-    kept: list[str] = []
-    is_value = False
-    for argument in arguments:
-        flag = _FLAG.match(argument)
-        if flag and not names_a_secret(flag[1]):
-            flag = None
-        if is_value and not argument.startswith("-") and not _is_harmless(argument):
-            kept.append(MASK)
-        elif flag and flag[2] and not _is_harmless(argument[flag.end() :]):
-            kept.append(flag[0] + MASK)
+    for before, argument in pairwise(["", *arguments]):
+        flag, _, value = argument.partition("=")
+        is_value = _is_secret_flag(before.removesuffix("=")) and not argument.startswith("-")
+        if is_value and not _is_harmless(argument):
+            yield MASK
+        elif _is_secret_flag(flag) and not _is_harmless(value):
+            yield f"{flag}={MASK}"
         else:
-            kept.append(argument)
-        is_value = flag is not None and flag.end() == len(argument)
-    return kept
+            yield argument
+
+
+def _is_secret_flag(argument: str) -> bool:
+    return re.fullmatch(r"--?[\w-]+", argument) is not None and names_a_secret(argument)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.replies import call_of
-from mcp_ghost.testing.rules import first_objection, image_fault, is_untouched, rules_of, signature
+from mcp_ghost.testing.rules import first_objection, is_untouched, rules_of, signature
 from mcp_ghost.testing.streams import anthropic_events
 from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, text_of
 
@@ -111,7 +111,6 @@ def _unthought(body: JSONObject) -> str | None:
 RULES = rules_of(
     "anthropic",
     {
-        "image": lambda source: image_fault(source["media_type"], source["data"]),
         "signature": lambda block: (
             not is_untouched(str(block.get("signature") or ""), str(block.get("thinking")))
         ),

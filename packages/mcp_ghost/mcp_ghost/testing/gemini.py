@@ -7,14 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.replies import call_of
-from mcp_ghost.testing.rules import (
-    first_objection,
-    image_fault,
-    is_untouched,
-    repeated,
-    rules_of,
-    signature,
-)
+from mcp_ghost.testing.rules import first_objection, is_untouched, repeated, rules_of, signature
 from mcp_ghost.testing.streams import gemini_events
 from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, text_of
 
@@ -171,7 +164,6 @@ def _corrupted(part: JSONObject) -> bool:
 RULES = rules_of(
     "gemini",
     {
-        "image": lambda inline: image_fault(inline.get("mimeType"), inline.get("data")),
         "same_roles": lambda contents: repeated(it.get("role", "user") for it in contents),
         "turns": _turns,
         "unsigned": lambda body: not all(it.get("thoughtSignature") for it in _signed(body)),

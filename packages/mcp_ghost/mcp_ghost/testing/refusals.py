@@ -9,7 +9,7 @@ import re
 from typing import Literal, TypeAlias
 
 from mcp_ghost.results import JSONObject, parsed
-from mcp_ghost.testing.rules import first_objection, image_fault, rules_of
+from mcp_ghost.testing.rules import first_objection, rules_of
 
 ServerDialect: TypeAlias = Literal[
     "generic", "openai", "openrouter", "llamacpp", "mistral", "litellm"
@@ -18,14 +18,6 @@ ServerDialect: TypeAlias = Literal[
 in parts, and wants tool definitions beside a history with tool calls; llamacpp: makes a grammar of
 the tools' schemas; mistral: has ids of its own form, and refuses some of OpenAI's fields; litellm:
 stands before Claude, and wants tool definitions beside such a history, too."""
-
-
-def image(part: JSONObject) -> str | None:
-    """What is wrong with an image in a part of a message."""
-    url = str((part.get("image_url") or {}).get("url"))
-    if inline := re.fullmatch(r"data:([^;,]*);base64,(.*)", url, re.DOTALL):
-        return image_fault(inline[1], inline[2])
-    return None if url.startswith("https://") else "expected a data URL or an address"
 
 
 def _nowhere(schema: JSONObject) -> str | None:
@@ -38,7 +30,6 @@ RULES = rules_of(
     "openai",
     {
         "json_text": lambda text: not isinstance(text, str) or not isinstance(parsed(text), dict),
-        "image": image,
         "nowhere": _nowhere,
         "incomplete": lambda schema: ", ".join(
             sorted({*schema.get("properties", ())} ^ {*schema.get("required", ())})

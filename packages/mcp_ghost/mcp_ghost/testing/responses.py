@@ -130,14 +130,7 @@ def _broken_seal(item: JSONObject) -> str | None:
     return None if sealed is None or is_untouched(str(sealed), text) else str(sealed)[:4]
 
 
-RULES = rules_of(
-    "responses",
-    {
-        "deserted": _deserted,
-        "seal": _broken_seal,
-        "image": lambda part: refusals.image({"image_url": {"url": part.get("image_url")}}),
-    },
-)
+RULES = rules_of("responses", {"deserted": _deserted, "seal": _broken_seal})
 
 
 def refusal(body: object, dialect: ServerDialect = "openai") -> str | None:

@@ -10,8 +10,9 @@ A table is a JSON file of rows, each with these keys:
   the values at which differ, altogether or from one to the next; ``most``, with places below of
   which there are at most four; ``apart``, with a place below and two values, the second of which
   never follows the first there; ``among``, with a place below, the values at which also stand at a
-  second one; ``unanswered`` or ``unasked``, with the places of the ids of calls and of answers, in
-  each message or in the whole; or ``check``, with the name of a function.
+  second one; ``image``, with the places of its type and data, or of its address; ``unanswered`` or
+  ``unasked``, with the places of the ids of calls and of answers, in each message or in the whole;
+  or ``check``, with the name of a function.
 - ``says``: the refusal. ``{at}`` is the place, ``{value}`` what is wrong there, ``{request}`` all.
 - ``source``: a page of documentation, or the type of the provider's SDK that says so.
 - ``dialects``: where the rule holds, if not everywhere.
@@ -21,6 +22,7 @@ import base64
 import hashlib
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -199,6 +201,25 @@ def _unknown(value: object, places: list[str]) -> str:
     return ", ".join(sorted(given - known))
 
 
+def _image_fault(value: object, places: list[str]) -> str | None:
+    given = [next(iter(_values(value, place)), "None") for place in places]
+    if len(given) == 1:
+        inline = re.fullmatch(r"data:([^;,]*);base64,(.*)", given[0], re.DOTALL)
+        if inline is None:
+            return None if given[0].startswith("https://") else "expected a data URL or an address"
+        given = [*inline.groups()]
+    kind, data = given
+    if kind not in _IMAGES:
+        return f"unsupported image type {kind}"
+    try:
+        start = base64.b64decode(data, validate=True)[:12]
+    except ValueError:
+        return "invalid base64 data"
+    if len(data) > _MAX_IMAGE:
+        return f"image exceeds 5 MB maximum: {len(data)} bytes > {_MAX_IMAGE} bytes"
+    return None if start.startswith(_IMAGES[kind]) else f"the image does not look like {kind}"
+
+
 def _exchanges(value: object, places: list[str]) -> list[Exchange]:
     if not isinstance(value, list):  # one message, or a whole with answers anywhere in it
         calls, answers = (_values(value, place) for place in places)
@@ -238,6 +259,7 @@ _KINDS: Mapping[str, Callable[[Any, Any], object]] = {
     "most": _too_many,
     "apart": lambda value, row: (row[1], row[2]) in itertools.pairwise(_values(value, row[0])),
     "among": _unknown,
+    "image": _image_fault,
     "unanswered": _unanswered,
     "unasked": _unasked,
 }
@@ -270,21 +292,6 @@ def _recursive(schema: JSONObject) -> bool:
         return leads_back([value for key, value in part.items() if key != "$defs"], inside)
 
     return leads_back(schema, ())
-
-
-def image_fault(type_: object, data: object) -> str | None:
-    """What is wrong with an image, base64 and its type; every provider refuses the same."""
-    if type_ not in _IMAGES:
-        return f"unsupported image type {type_}"
-    try:
-        start = base64.b64decode(str(data), validate=True)[:12]
-    except ValueError:
-        return "invalid base64 data"
-    if len(str(data)) > _MAX_IMAGE:
-        return f"image exceeds 5 MB maximum: {len(str(data))} bytes > {_MAX_IMAGE} bytes"
-    if not start.startswith(_IMAGES[str(type_)]):
-        return f"the image does not look like {type_}"
-    return None
 
 
 def signature(text: str) -> str:
