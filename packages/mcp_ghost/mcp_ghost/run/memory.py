@@ -143,8 +143,7 @@ class Compaction:
     ) -> bool:
         """Show less of ``messages``, which were too long; returns whether that is possible."""
         before = self._sent
-        head, exchanges = _parts(messages)
-        self._limit = round(self._tokens(self._past.shown(head, exchanges), tools) * _ROOMY)
+        self._limit = round(self._meter.tokens(before) * _ROOMY)
         await self.view(messages, tools, write)
         return self._sent < before
 
