@@ -1,6 +1,7 @@
 """Where a run is shown: rich on a terminal, plain lines everywhere else.
 
-Callers hand in text as it came; nothing in it is read as markup or obeyed by a terminal.
+Callers hand in text as it came; nothing in it is read as markup or obeyed by a terminal. Rich is
+only given ``Text``, in which it looks for no markup.
 """
 
 import io
@@ -254,13 +255,4 @@ def standard_screen(file: TextIO | None) -> Screen:
     live = file.isatty() and not plain_wanted
     if isinstance(file, io.TextIOWrapper):
         file.reconfigure(errors="replace")  # an ASCII-only locale gets question marks
-    console = _PipeAwareConsole(
-        file=file,
-        force_terminal=live,
-        color_system="auto" if live else None,
-        legacy_windows=False,
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
-    return Screen(console, live=live)
+    return Screen(_PipeAwareConsole(file=file, force_terminal=live), live=live)

@@ -252,6 +252,16 @@ def test_output_that_nobody_reads_ends_without_a_traceback(ghost: Program) -> No
     assert ghost.leftovers() == []
 
 
+def test_a_recording_that_nobody_reads_ends_like_a_run(ghost: Program) -> None:
+    process = ghost.start("inspect", str(GOLDENS / "shared" / "rate_limit.json"))
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait(timeout=PATIENCE) == 141
+
+
 def test_a_recorded_run_can_be_replayed(ghost: Program) -> None:
     with ModelServer([calls(("db.list", {})), content_reply("Two tables.")]) as model:
         assert ghost.run(*flags(model, "--record", "case.json")).returncode == 0
