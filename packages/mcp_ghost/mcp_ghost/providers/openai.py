@@ -140,7 +140,7 @@ class OpenAI(common.HostedProvider):
 
 
 def _messages(request: common.LLMRequest, dialect: Dialect) -> list[JSONObject]:
-    messages, names, model = request.messages, request.names, request.model
+    messages, model = request.messages, request.model
     is_short = request.has_short_ids or bool(_SHORT_IDS.search(f"{request.base_url} {model}"))
     marked = common.breakpoints(messages) if dialect == "openrouter" else set()
     encoded: list[JSONObject] = []
@@ -150,7 +150,7 @@ def _messages(request: common.LLMRequest, dialect: Dialect) -> list[JSONObject]:
             encoded.append({"role": "user", "content": seen})
             seen = []
         if message["role"] == "assistant":
-            encoded.append(_assistant(message, names, dialect, is_short=is_short))
+            encoded.append(_assistant(message, request, is_short=is_short))
         elif message["role"] == "tool":
             content = common.result_text(message)
             answered = common.wire_id(message["tool_call_id"], is_short=is_short)
@@ -190,22 +190,21 @@ def _content(message: Message, marked: bool) -> str | list[JSONObject]:
     return parts
 
 
-def _assistant(
-    message: Message, names: ToolNames, dialect: Dialect, *, is_short: bool
-) -> JSONObject:
+def _assistant(message: Message, request: common.LLMRequest, *, is_short: bool) -> JSONObject:
     content = common.text_of(message.get("content"))
     calls = message.get("tool_calls")
     if not calls:
         return {"role": "assistant", "content": content}
     # What another server of this format attached, OpenAI would refuse.
-    state = {} if dialect == "openai" else next(iter(common.state_of(message, "openai")), {})
+    takes_state = dialect_of(request.base_url) != "openai"
+    state = next(iter(common.state_of(message, "openai")), {}) if takes_state else {}
     encoded = [
         {
             "id": common.wire_id(call["id"], is_short=is_short),
             "type": "function",
             "function": {
-                "name": names.encode(call["function"]["name"]),
-                "arguments": arguments_of(call["function"].get("arguments"), names),
+                "name": request.names.encode(call["function"]["name"]),
+                "arguments": arguments_of(call["function"].get("arguments"), request.names),
             },
             **state.get("calls", {}).get(call["id"], {}),
         }
