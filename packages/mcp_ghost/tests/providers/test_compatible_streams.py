@@ -520,7 +520,7 @@ def test_each_call_of_a_response_is_made_once_however_it_is_sent(case: str) -> N
 def test_a_part_with_a_number_that_cannot_be_is_the_first_one() -> None:
     end = {"type": "response.completed", "response": {"status": "completed"}}
     for number in (-1, 10**12, "1", None):
-        word = {"type": "response.output_text.delta", "content_index": number}
+        word: dict[str, Any] = {"type": "response.output_text.delta", "content_index": number}
         pieces = [{**word, "delta": "Schö"}, {**word, "delta": "n."}, end]
         response, told, _ = heard("responses", events(pieces))
         assert response.content == "".join(told) == "Schön."
