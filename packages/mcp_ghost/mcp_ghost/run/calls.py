@@ -107,7 +107,7 @@ class Calls:
             async with asyncio.TaskGroup() as group:
                 for lane in lanes.values():
                     group.create_task(self._answer_in_order(lane, told))
-        except ExceptionGroup as errors:  # what is raised in a lane leaves as it is
+        except BaseExceptionGroup as errors:  # what is raised in a lane leaves as it is
             raise errors.exceptions[0] from None
         if len(told) < len(calls):
             raise PausedError
