@@ -22,7 +22,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
-import numpy as np
 from gymnasium.spaces import Text
 from gymnasium.vector.utils import (
     create_shared_memory,
@@ -208,10 +207,18 @@ class TextGame(gymnasium.Env[str, str]):
             self.reset()
         self._text = self._unrecorded().restore(state).text[:MOST_CHARACTERS]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> tuple[Any, ...]:
         """Take it apart for `copy.deepcopy` and `pickle`: arguments, dice and state."""
         state = self.get_state() if self._game or self._is_recorded else None
-        return _made_again, (self._arguments, self.spec, self.np_random, state)
+        return self._arguments, self.spec, self.np_random, state
+
+    def __setstate__(self, parts: tuple[Any, ...]) -> None:
+        arguments, spec, dice, state = parts
+        TextGame.__init__(self, *arguments)
+        self.spec = spec
+        if state is not None:
+            self.set_state(state)
+        self.np_random = dice  # last, because a game that begins rolls them
 
     def close(self) -> None:
         """End the game."""
@@ -235,20 +242,6 @@ class TextGame(gymnasium.Env[str, str]):
         facts = {"waits_for": reply.waits_for, **reply.facts}
         known = {name: it for name, it in facts.items() if it is not None}
         return self._text, {**known, "turn": reply.turn, "ended": reply.ended, "refused": refused}
-
-
-def _made_again(
-    arguments: tuple[Any, ...],
-    spec: gymnasium.envs.registration.EnvSpec | None,
-    dice: np.random.Generator,
-    state: bytes | None,
-) -> TextGame:
-    env = TextGame(*arguments)
-    env.spec = spec
-    if state is not None:
-        env.set_state(state)
-    env.np_random = dice  # last, because a game that begins rolls them
-    return env
 
 
 for _story in ("bundled", "zork1"):

@@ -1,13 +1,11 @@
 """The games as tools of an MCP server."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -78,7 +76,10 @@ class History(BaseModel):
 
 
 class _Server(MCPServer[Any]):
-    """One that refuses arguments that a tool does not have, which the SDK would leave out."""
+    """One that refuses arguments that a tool does not have, and says why a game refuses something.
+
+    The SDK would leave out the former, and be silent about the latter.
+    """
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context | None = None
@@ -94,7 +95,12 @@ class _Server(MCPServer[Any]):
             if tool.name == name and unknown:
                 wrong = one_line(unknown[0], NAME_CHARACTERS)
                 raise ToolError(f"Unknown argument '{wrong}' of {name}: {near(unknown[0], known)}")
-        return await super().call_tool(name, arguments, context)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError as error:
+            if isinstance(error.__cause__, _EXPLAINED):  # else its text is none of the client's
+                raise ToolError(f"{error}: {error.__cause__}") from error
+            raise
 
 
 def game_server(games: Games) -> MCPServer[Any]:
@@ -152,10 +158,9 @@ class _Tools:
         ] = None,
     ) -> Annotated[CallToolResult, Answer]:
         """Begin a new game."""
-        with _explained():
-            game = self._games.new(_guest(ctx), story, seed, level)
-            remark = self._games.limits.remark(seed, level)
-            return _answer(game, game.begin(), names_it=True, remark=remark)
+        game = self._games.new(_guest(ctx), story, seed, level)
+        remark = self._games.limits.remark(seed, level)
+        return _answer(game, game.begin(), names_it=True, remark=remark)
 
     def command(
         self,
@@ -170,15 +175,13 @@ class _Tools:
         game: _Game = None,
     ) -> Annotated[CallToolResult, Answer]:
         """Give the game a command; returns what it answers."""
-        with _explained():
-            played = self._games.find(_guest(ctx), game, to_play=True)
-            return _answer(played, played.command(text))
+        played = self._games.find(_guest(ctx), game, to_play=True)
+        return _answer(played, played.command(text))
 
     def status(self, ctx: Context, game: _Game = None) -> Annotated[CallToolResult, Answer]:
         """Report what is known about the game now, without making a move."""
-        with _explained():
-            played = self._games.find(_guest(ctx), game)
-            return _answer(played, played.status(), names_it=True)
+        played = self._games.find(_guest(ctx), game)
+        return _answer(played, played.status(), names_it=True)
 
     def history(
         self,
@@ -190,15 +193,14 @@ class _Tools:
         game: _Game = None,
     ) -> Annotated[CallToolResult, History]:
         """The latest turns: each command, and what the game answered."""
-        with _explained():
-            played = self._games.find(_guest(ctx), game)
-            turns = [
-                Turn(turn=it.turn, command=it.command, text=it.response)
-                for it in played.history(last, before)
-            ]
-            told = [f"{it.turn}. > {it.command}\n{it.text.strip()}" for it in turns]
-            values = History(game=played.name, opening=played.opening, turns=turns)
-            return _result("\n\n".join(told) or values.opening.strip(), values)
+        played = self._games.find(_guest(ctx), game)
+        turns = [
+            Turn(turn=it.turn, command=it.command, text=it.response)
+            for it in played.history(last, before)
+        ]
+        told = [f"{it.turn}. > {it.command}\n{it.text.strip()}" for it in turns]
+        values = History(game=played.name, opening=played.opening, turns=turns)
+        return _result("\n\n".join(told) or values.opening.strip(), values)
 
 
 def _guest(ctx: Context) -> Guest:
@@ -208,14 +210,6 @@ def _guest(ctx: Context) -> Guest:
     info = ctx.request_context.session.client_params
     named = f"{info.client_info.name} {info.client_info.version}" if info else ""
     return Guest(one_line(named, NAME_CHARACTERS) or "unnamed client", session)
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    try:
-        yield
-    except _EXPLAINED as error:
-        raise ToolError(str(error)) from error
 
 
 def _answer(

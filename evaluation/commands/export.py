@@ -112,7 +112,6 @@ class TurnRow(NamedTuple):
 
 
 Row: TypeAlias = EpisodeRow | TurnRow
-_PROTOCOL = {"protocol": "name", "protocol_sha256": "sha256"}
 _NAMED = ("evaluation", "game", "variant", "seed", "episode")
 _ASKED = frozenset(
     {"tool_calls", "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost"}
@@ -183,7 +182,7 @@ def tables_of(folder: Path) -> dict[str, tuple[type[Row], list[Row]]]:
     episodes: list[Row] = []
     turns: list[Row] = []
     protocol = played.agreed.get("protocol") or {}
-    pinned = {name: protocol.get(of, "") for name, of in _PROTOCOL.items()}
+    pinned = {"protocol": protocol.get("name", ""), "protocol_sha256": protocol.get("sha256", "")}
     for key, read in cast("dict[Cell, _Episode]", played.episodes).items():
         # By these first columns of both tables, they can be joined.
         values = (played.agreed["name"], key.game or None, key.variant, key.seed, key.number)

@@ -4,6 +4,7 @@ Episodes of one seed count as one. One that failed counts as far as it was playe
 mean there is that of the episodes that were played to their end.
 """
 
+import itertools
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,32 +104,29 @@ def means(sample: Sample, turns: int, base: Sample | None = None) -> Figures:
 
 def learning(played: StoredEvaluation) -> list[Figures]:
     """Each variant's scores by the number of the episode; empty where there is one of each seed."""
-    numbers = range(1, int(played.agreed["episodes"]) + 1)
-    return [
-        {"variant": variant, "episode": number, **_learned(played, variant, number)}
-        for variant in played.variants
-        for number in numbers
-        if len(numbers) > 1
-    ]
-
-
-def _learned(played: StoredEvaluation, variant: str, number: int) -> Figures:
-    sample, turns = played.of(variant), played.turns
-    first, now = (
-        {key._replace(number=1): it for key, it in sample.items() if key.number == wanted}
-        for wanted in (1, number)
-    )
-    figures = compared(sample)
-    since = None if number == 1 else mean_figures(now, figures["score"], turns, first)
-    # What a hint led to is carried over like all that is learned.
-    helpful = range(1, number + 1) if played.agreed["knowledge_carried_over"] else (number,)
-    hinted = {key.seed for key, it in sample.items() if it.hints and key.number in helpful}
-    return {
-        "episodes": len(now),
-        "hinted": len(hinted),
-        **{name: mean_figures(now, figure, turns) for name, figure in figures.items()},
-        "since_the_first": since,
-    }
+    numbers, turns, points = range(1, int(played.agreed["episodes"]) + 1), played.turns, []
+    for variant, number in itertools.product(played.variants, numbers if len(numbers) > 1 else ()):
+        sample = played.of(variant)
+        first, now = (
+            {key._replace(number=1): it for key, it in sample.items() if key.number == wanted}
+            for wanted in (1, number)
+        )
+        figures = compared(sample)
+        since = None if number == 1 else mean_figures(now, figures["score"], turns, first)
+        # What a hint led to is carried over like all that is learned.
+        helpful = range(1, number + 1) if played.agreed["knowledge_carried_over"] else (number,)
+        hinted = {key.seed for key, it in sample.items() if it.hints and key.number in helpful}
+        points.append(
+            {
+                "variant": variant,
+                "episode": number,
+                "episodes": len(now),
+                "hinted": len(hinted),
+                **{name: mean_figures(now, figure, turns) for name, figure in figures.items()},
+                "since_the_first": since,
+            }
+        )
+    return points
 
 
 def findings(variants: Sequence[Figures], turn: int) -> list[str]:
