@@ -48,7 +48,6 @@ class ChatPlayer(Player):
         ]
 
     def _printed(self, turn: int, text: str) -> Message:
-        """Return what the game printed before that turn."""
         number = f"[Turn {turn}]\n" if self._numbers_turns else ""
         return {"role": "user", "content": f"{number}{text.strip()}"}
 

@@ -1,7 +1,6 @@
 """The player `first-exit`: takes every way out that it has not tried, the nearest first."""
 
 import re
-from collections import deque
 from collections.abc import Iterator
 
 from game_interface import Facts
@@ -60,9 +59,8 @@ class FirstExitPlayer(Player):
     def _step_to_an_untried_way(self) -> str:
         """Return the direction of the nearest room that has one; empty where none is left."""
         first = {self._here: ""}
-        rooms = deque([self._here])
-        while rooms:
-            room = rooms.popleft()
+        rooms = [self._here]
+        for room in rooms:  # which grow meanwhile
             for direction, beyond in self._led.get(room, {}).items():
                 if beyond not in first:
                     first[beyond] = first[room] or direction

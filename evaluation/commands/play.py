@@ -24,7 +24,7 @@ from evaluation.fleet.local import LocalExecutor
 from evaluation.plan import CHOICES, MCP, WALKTHROUGH, Fork, Plan, Variant, variants_of
 from evaluation.progress import ProgressBars, say
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
-from evaluation.run import Executor, cores, declined, play, taken, unfinished
+from evaluation.run import Executor, Played, cores, declined, play, taken, unfinished
 from evaluation.suites.at_hand import hints_of, keep_achievements, stories_of, walkthroughs_of
 from evaluation.suites.suite import SHIPPED as SUITES
 from evaluation.suites.suite import Suite
@@ -127,7 +127,7 @@ def _play(flags: argparse.Namespace) -> int:
         if lines and not flags.yes and declined(plan, lines, played, jobs, console):
             return FAILED
         if lines:
-            with executor_of(plan, flags, console, lock) as (executor, most):
+            with executor_of(plan, flags, played, console, lock) as (executor, most):
                 jobs = max(1, min(most, len(lines)))
                 model = plan.config.role().model if plan.asks_a_model else "no model"
                 by = f" by the protocol {plan.protocol.name}" if plan.protocol else ""
@@ -155,7 +155,7 @@ def _plan(flags: argparse.Namespace) -> Plan:
     config = _configuration(flags, protocol)
     matrix, players = protocol.matrix if protocol else None, flags.player
     seeds = matrix.seeds if matrix else flags.seeds or _SEEDS
-    fork, start = trunk_of(flags, config) or (None, None)
+    fork, start = _trunk_of(flags, config) or (None, None)
     if start:
         story = story_of(start, config.story)
         config = config.model_copy(update={"story": story, "observation_level": start.level})
@@ -210,14 +210,10 @@ def _suite(flags: argparse.Namespace) -> Suite | None:
     return Suite.read(flags.suite)
 
 
-def trunk_of(
+def _trunk_of(
     flags: argparse.Namespace, config: GameConfiguration
 ) -> tuple[Fork, EpisodeStart] | None:
-    """Find the episode that ``--fork`` names, and how it began; None without it.
-
-    Raises:
-        ConfigurationError: There is no such turn, or another flag contradicts.
-    """
+    """Find the episode that ``--fork`` names, and how it began; None without it."""
     if not flags.fork:
         return None
     for name in ("story", "seeds", "player", "protocol", "carry_over"):
@@ -253,13 +249,10 @@ def refuse_guests(variants: Sequence[Variant], flags: argparse.Namespace) -> Non
 
 @contextmanager
 def executor_of(
-    plan: Plan, flags: argparse.Namespace, console: Console, lock: int
+    plan: Plan, flags: argparse.Namespace, played: Played, console: Console, lock: int
 ) -> Iterator[tuple[Executor, int]]:
     """Open what plays the episodes, as the flags say, and how many it plays at a time."""
-    spent = 0.0
-    if flags.max_cost:
-        figures = (EpisodeFigures.read(plan.folder(cell)) for cell in plan.cells)
-        spent = sum(it.billed.cost for it in figures)
+    spent = sum(it.billed.cost for it in played.values())
     limits = (flags.requests_per_minute, flags.max_cost, spent)
     jobs = flags.jobs or cores()
 

@@ -62,7 +62,6 @@ class _Fork(ForkServerProcess):
         self._cwd, self._environment = cwd, dict(environment)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Send the files along."""
         return {**vars(self), "_files": [DupFd(file) for file in self._files]}
 
     def fork(self) -> int:
@@ -141,7 +140,6 @@ def _play(job: dict[str, Any], channel: ParentChannel) -> int:
 
 
 def _expect_the_same(program: dict[str, Any]) -> None:
-    """Refuse to play with other prompts or code than the evaluation was agreed on for."""
     if changed := differences(program, program_at_hand()):
         raise ConfigurationError(
             f"Prompts or code changed while the evaluation was running: {'; '.join(changed)}."

@@ -41,7 +41,6 @@ class Variant:
     """One variant; calling it gives the value of a mark (see `scripts.story.source`)."""
 
     def __init__(self, seed: int) -> None:
-        """Draw everything that a variant may differ in."""
         self._random = Random(seed)  # noqa: S311 - the same variant every time
         self.words = Wording(self._random)
         self.layout: Layout = draw(self._random)

@@ -1,6 +1,5 @@
 """The solution of a variant of the bundled story, derived from its layout and its words."""
 
-from collections import deque
 from collections.abc import Callable, Iterable
 
 from scripts.story.layout import BLOCKED, HOMES, ROOM_OF, SHUT, Layout
@@ -97,14 +96,10 @@ class _Walk:
 
     def _way(self, goal: str) -> list[str]:
         """The shortest way there, through open doors."""
-        queue = deque([(self._here, list[str]())])
-        seen = {self._here}
-        while queue:
-            room, way = queue.popleft()
-            if room == goal:
-                return way
+        rooms, ways = [self._here], {self._here: list[str]()}
+        for room in rooms:  # which grow meanwhile
             for direction, there in self._map[room]:
-                if there not in seen:
-                    seen.add(there)
-                    queue.append((there, [*way, direction]))
-        raise ValueError(f"no way leads from {self._here} to {goal}")
+                if there not in ways:
+                    ways[there] = [*ways[room], direction]
+                    rooms.append(there)
+        return ways[goal]

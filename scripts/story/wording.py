@@ -18,7 +18,6 @@ class Wording:
     """The words that a variant uses in place of the original's."""
 
     def __init__(self, random: Random) -> None:
-        """Choose them."""
         words = tomllib.loads(WORDS.read_text(encoding="utf-8"))
         self._words: list[str] = []
         self._forms: dict[str, tuple[str, str, list[str]]] = {}

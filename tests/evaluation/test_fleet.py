@@ -234,7 +234,7 @@ def test_whoever_loses_the_cluster_is_told_what_is_kept_and_how_to_go_on(
     flags = parser_of("play").parse_args(["--story", "bundled", "--on", "ray"])
     with (
         pytest.raises(LostError) as caught,
-        playing.executor_of(plan_of(tmp_path), flags, Console(quiet=True), 0),
+        playing.executor_of(plan_of(tmp_path), flags, {}, Console(quiet=True), 0),
     ):
         raise LostError("The actor died.")
     assert caught.value.__notes__ == ["What was played is kept; the same command continues it."]
