@@ -17,8 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evaluation.figures import EpisodeFigures, LogTail
-from evaluation.fleet.limits import USED_UP
-from evaluation.fleet.local import LocalExecutor
+from evaluation.fleet.limits import USED_UP, Limits
 from evaluation.fleet.on_ray import RayEpisode, RayExecutor
 from evaluation.fleet.process import EpisodeProcess
 from evaluation.plan import Cell, Plan
@@ -46,6 +45,29 @@ _LOCK_WAIT = 5.0
 
 Played: TypeAlias = Mapping[Cell, EpisodeFigures]
 """All episodes of a plan, as far as they were played."""
+
+
+class LocalExecutor:
+    """Plays episodes as processes of this machine."""
+
+    def __init__(
+        self, plan: Plan, limits: Limits, *, lock: int, threads: int | None = None
+    ) -> None:
+        self._plan, self._limits = plan, limits
+        self._lock, self._threads = lock, threads
+
+    @property
+    def used_up(self) -> bool:
+        """Whether nothing more may be spent."""
+        return self._limits.used_up
+
+    def begin(self, cell: Cell) -> EpisodeProcess:
+        """Play, or go on."""
+        job, errors = self._plan.job(cell, self._threads), self._plan.errors(cell)
+        return EpisodeProcess(job, errors, self._limits.answer, lock=self._lock)
+
+    def update(self) -> None:
+        """Do nothing: the logs are here already."""
 
 
 Running: TypeAlias = EpisodeProcess | RayEpisode

@@ -20,11 +20,10 @@ from evaluation.commands.report import write_report
 from evaluation.figures import EpisodeFigures
 from evaluation.fleet.cluster import HERE, cluster
 from evaluation.fleet.limits import Limits
-from evaluation.fleet.local import LocalExecutor
 from evaluation.plan import CHOICES, MCP, WALKTHROUGH, Fork, Plan, Variant, variants_of
 from evaluation.progress import ProgressBars, say
 from evaluation.protocols.protocol import SHIPPED, Protocol, refuse_flags
-from evaluation.run import Executor, Played, cores, declined, play, taken, unfinished
+from evaluation.run import Executor, LocalExecutor, Played, cores, declined, play, taken, unfinished
 from evaluation.suites.at_hand import hints_of, keep_achievements, stories_of, walkthroughs_of
 from evaluation.suites.suite import SHIPPED as SUITES
 from evaluation.suites.suite import Suite
@@ -147,7 +146,12 @@ def _play(flags: argparse.Namespace) -> int:
 
 
 def _plan(flags: argparse.Namespace) -> Plan:
-    suite = _suite(flags)
+    if flags.at_hand and not flags.suite:
+        raise ConfigurationError("--at-hand is for the games of a suite: add --suite.")
+    if flags.suite and (flags.story or flags.fork):
+        other = "--story" if flags.story else "--fork"
+        raise ConfigurationError(f"{other} is for one story: leave it out, or leave out --suite.")
+    suite = Suite.read(flags.suite) if flags.suite else None
     by = flags.protocol or (suite.protocol if suite else "")
     protocol = Protocol.read(by) if by else None
     if protocol:
@@ -196,18 +200,6 @@ def _plan(flags: argparse.Namespace) -> Plan:
         walkthroughs=walkthroughs_of(flags.walkthrough, list(stories)) if walked else {},
         hints=hints_of(flags.hints, list(stories)),
     )
-
-
-def _suite(flags: argparse.Namespace) -> Suite | None:
-    """Read the suite that was asked for; refuse flags that contradict it."""
-    if not flags.suite:
-        if flags.at_hand:
-            raise ConfigurationError("--at-hand is for the games of a suite: add --suite.")
-        return None
-    if flags.story or flags.fork:
-        other = "--story" if flags.story else "--fork"
-        raise ConfigurationError(f"{other} is for one story: leave it out, or leave out --suite.")
-    return Suite.read(flags.suite)
 
 
 def _trunk_of(

@@ -197,11 +197,5 @@ def _listed(ways: list[tuple[str, str]], style: int) -> str:
     else:
         parts = [f"{first[0].upper()}{first[1:]} lies to the {direction}"]
         parts += [f"{seen} to the {way}" for seen, way in others]
-    return f"{joined(parts)}."
-
-
-def joined(parts: list[str]) -> str:
-    """As a list is written: a, b, and c."""
-    if len(parts) < 2:
-        return parts[0]
-    return f"{', '.join(parts[:-1])}, and {parts[-1]}"
+    *earlier, last = parts
+    return f"{', '.join(earlier)}, and {last}." if earlier else f"{last}."
