@@ -120,6 +120,8 @@ REFUSED: list[tuple[Any, str]] = [
     (tooled(ANSWER), "unexpected"),
     (body(USER, ASKED, ANSWER), "must define tools"),
     (tooled(USER, said({**THINKING, "thinking": "X"}, USE, role="assistant"), ANSWER), "Inval"),
+    (body(USER, said({**THINKING, "signature": ""}, role="assistant")), "Invalid `signature`"),
+    (body(USER, said({"type": "thinking"}, role="assistant")), "Invalid `signature`"),
     (tooled(USER, ASKED, ANSWER, thinking={"type": "enabled"}), "Expected `thinking`"),
     (body(tool_choice={"type": "auto"}), "only be specified"),
     (tooled(tool_choice={"type": "maybe"}), "expected tags"),

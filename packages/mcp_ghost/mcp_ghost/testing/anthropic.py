@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from mcp_ghost.results import JSONObject
 from mcp_ghost.testing.replies import call_of
-from mcp_ghost.testing.rules import first_objection, is_untouched, rules_of, signature
+from mcp_ghost.testing.rules import first_objection, rules_of, signature
 from mcp_ghost.testing.streams import anthropic_events
 from mcp_ghost.testing.wires import Headers, Wire, arguments_of, asked_form, text_of
 
@@ -108,15 +108,7 @@ def _unthought(body: JSONObject) -> str | None:
     return None if "thinking" in kind else kind
 
 
-RULES = rules_of(
-    "anthropic",
-    {
-        "signature": lambda block: (
-            not is_untouched(str(block.get("signature") or ""), str(block.get("thinking")))
-        ),
-        "unthought": _unthought,
-    },
-)
+RULES = rules_of("anthropic", {"unthought": _unthought})
 
 
 def refusal(body: object, headers: Mapping[str, str]) -> str | None:

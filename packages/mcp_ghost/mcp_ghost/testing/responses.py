@@ -7,7 +7,7 @@ from mcp_ghost.results import JSONObject
 from mcp_ghost.testing import refusals
 from mcp_ghost.testing.refusals import ServerDialect
 from mcp_ghost.testing.replies import call_of
-from mcp_ghost.testing.rules import first_objection, is_untouched, rules_of, signature
+from mcp_ghost.testing.rules import first_objection, rules_of, signature
 from mcp_ghost.testing.streams import responses_events
 from mcp_ghost.testing.wires import Headers, Wire, text_of
 
@@ -124,13 +124,7 @@ def _deserted(body: JSONObject) -> str | None:
     return None
 
 
-def _broken_seal(item: JSONObject) -> str | None:
-    sealed = item.get("encrypted_content")
-    text = "".join(part["text"] for part in item.get("summary") or ())
-    return None if sealed is None or is_untouched(str(sealed), text) else str(sealed)[:4]
-
-
-RULES = rules_of("responses", {"deserted": _deserted, "seal": _broken_seal})
+RULES = rules_of("responses", {"deserted": _deserted})
 
 
 def refusal(body: object, dialect: ServerDialect = "openai") -> str | None:

@@ -10,9 +10,10 @@ A table is a JSON file of rows, each with these keys:
   the values at which differ, altogether or from one to the next; ``most``, with places below of
   which there are at most four; ``apart``, with a place below and two values, the second of which
   never follows the first there; ``among``, with a place below, the values at which also stand at a
-  second one; ``image``, with the places of its type and data, or of its address; ``unanswered`` or
-  ``unasked``, with the places of the ids of calls and of answers, in each message or in the whole;
-  or ``check``, with the name of a function.
+  second one; ``image``, with the places of its type and data, or of its address; ``sealed``, with
+  the places of a signature and of what it signs; ``unanswered`` or ``unasked``, with the places of
+  the ids of calls and of answers, in each message or in the whole; or ``check``, with the name of a
+  function.
 - ``says``: the refusal. ``{at}`` is the place, ``{value}`` what is wrong there, ``{request}`` all.
 - ``source``: a page of documentation, or the type of the provider's SDK that says so.
 - ``dialects``: where the rule holds, if not everywhere.
@@ -220,6 +221,11 @@ def _image_fault(value: object, places: list[str]) -> str | None:
     return None if start.startswith(_IMAGES[kind]) else f"the image does not look like {kind}"
 
 
+def _unsealed(value: object, places: list[str]) -> str | None:
+    seals, texts = (_values(value, place) for place in places)
+    return next((it[:4] for it in seals if not is_untouched(it, "".join(texts))), None)
+
+
 def _exchanges(value: object, places: list[str]) -> list[Exchange]:
     if not isinstance(value, list):  # one message, or a whole with answers anywhere in it
         calls, answers = (_values(value, place) for place in places)
@@ -260,6 +266,7 @@ _KINDS: Mapping[str, Callable[[Any, Any], object]] = {
     "apart": lambda value, row: (row[1], row[2]) in itertools.pairwise(_values(value, row[0])),
     "among": _unknown,
     "image": _image_fault,
+    "sealed": _unsealed,
     "unanswered": _unanswered,
     "unasked": _unasked,
 }
