@@ -25,10 +25,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 
 def exit_code() -> int:
-    """128 + the number of the signal that ended this process, as a shell gives it.
-
-    130 for Ctrl-C, 143 for SIGTERM, 129 for a closed terminal, 141 for a closed pipe.
-    """
+    """128 + the number of the signal that ended this process, as a shell gives it."""
     return 128 + next(iter(_asked), signal.SIGINT)
 
 

@@ -133,12 +133,11 @@ class Screen:
 
     def follow(self, rows: Callable[[], Iterable[Iterable[tuple[str, str]]]]) -> None:
         """Show at the bottom a line of (text, style) for each of ``rows``, asked for every time."""
-        width = self._room
 
         def draw() -> Iterator[RenderableType]:
             for parts in rows():
                 line = _dotted(parts, Text(no_wrap=True, overflow="ellipsis"))
-                line.truncate(width, overflow="ellipsis")
+                line.truncate(self._room, overflow="ellipsis")
                 yield line
 
         self._wait(draw)
