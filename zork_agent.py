@@ -211,6 +211,11 @@ class _Deliberation:
                 self._lost = error.usage
                 why = f"The model could not be asked: {error}"
                 decision = self._fall_back(why, incurable=is_incurable(error))
+            if decision.failure:
+                message = decision.reasoning
+                raw = (self._responses[-1].content or "") if decision.answered else ""
+                fields = {"error": decision.failure, "raw_response": raw[:RECORDED_CHARACTERS]}
+                log_event(self._logger, logging.ERROR, message, "agent_parse_error", **fields)
             await self._tools.settle()
         finally:
             await self._tools.close()
@@ -235,7 +240,7 @@ class _Deliberation:
             log_event(self._logger, logging.INFO, message, "action_refused", **fields)
             messages.append(assistant_message(self._responses[-1]))
             messages.append(_cached("user", REFUSED.format(command=command, reason=reason)))
-            decision = decision.kept_in(await self._ask_for_decision(messages))
+            decision = decision.kept_in(self._decision(await self._ask(messages, [])))
         return decision
 
     async def _propose(self, messages: list[Message]) -> Decision:
@@ -249,32 +254,23 @@ class _Deliberation:
             tools=lambda: names_of(self._tools.schemas),
             observer=observer,
         )
-        why, unplayable = str(result.end), False
         if result.end is LoopEnd.ANSWER:
-            try:
-                return self._decision(result.response)
-            except ValueError as error:
-                why = f"an answer that is not a decision ({error})"
-                unplayable = isinstance(error, UnplayableError)
-                messages.append(assistant_message(result.response))
-        elif result.end is LoopEnd.EMPTY_REPLY:
+            decision = self._decision(result.response)
+            if not decision.failure:
+                return decision
+            messages.append(assistant_message(result.response))
+        else:
+            decision = self._fall_back(str(result.end), result.response)
+        if result.end is LoopEnd.EMPTY_REPLY:
             self._events.reply_was_empty(result.response)
         was_asked_twice = result.end is LoopEnd.EMPTY_REPLY and result.response.calls > 1
         if self._schema_was_enforced or was_asked_twice:
-            return self._fall_back(why, result.response, unplayable=unplayable)
-        message = f"Forcing final action after {why}"
-        fields = {"iterations": self._events.iteration, "reason": why}
+            return decision
+        message = f"Forcing final action after {decision.failure}"
+        fields = {"iterations": self._events.iteration, "reason": decision.failure}
         log_event(self._logger, logging.WARNING, message, "mcp_no_content", **fields)
         messages.append(_cached("user", FORCE_FINAL))
-        return await self._ask_for_decision(messages)
-
-    async def _ask_for_decision(self, messages: list[Message]) -> Decision:
-        response = await self._ask(messages, [])
-        try:
-            return self._decision(response)
-        except ValueError as error:
-            why = f"an answer that is not a decision ({error})"
-            return self._fall_back(why, response, unplayable=isinstance(error, UnplayableError))
+        return self._decision(await self._ask(messages, []))
 
     async def _ask(self, messages: list[Message], tools: list[ToolSchema]) -> LLMResponse:
         """The reply with ``tools`` on offer; without any, the form of a decision is enforced."""
@@ -309,8 +305,12 @@ class _Deliberation:
         return response
 
     def _decision(self, response: LLMResponse) -> Decision:
-        """Read the model's answer, which may raise what ``read_answer`` raises."""
-        answer, command = read_answer(response.content or "", self._waits_for)
+        """Read the model's answer; ``failure`` says why it is none."""
+        try:
+            answer, command = read_answer(response.content or "", self._waits_for)
+        except ValueError as error:
+            why = f"an answer that is not a decision ({error})"
+            return self._fall_back(why, response, unplayable=isinstance(error, UnplayableError))
         return self._decided(
             command,
             answer.thinking[:RECORDED_CHARACTERS],
@@ -340,14 +340,10 @@ class _Deliberation:
         incurable: bool = False,
         unplayable: bool = False,
     ) -> Decision:
-        raw = (response.content or "") if response else ""
-        reasoning = f"No usable answer: {failure}"
-        fields = {"error": failure, "raw_response": raw[:RECORDED_CHARACTERS]}
-        log_event(self._logger, logging.ERROR, reasoning, "agent_parse_error", **fields)
         return self._decided(
             safe_command(self._waits_for),
-            reasoning,
-            proposed=raw[:200],
+            f"No usable answer: {failure}",
+            proposed=((response and response.content) or "")[:200],
             failure=failure,
             answered=response is not None,
             incurable=incurable,

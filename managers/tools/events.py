@@ -40,36 +40,27 @@ class ToolEvents(LoopObserver):
     def iteration_started(self, iteration: int) -> None:
         """Remember the iteration and log it."""
         self.iteration = iteration
-        self._event(
-            logging.INFO,
-            f"Agent tool-calling iteration {iteration}/{self._max_iterations}",
-            "mcp_iteration_start",
-            max_iterations=self._max_iterations,
-        )
+        most = self._max_iterations
+        message = f"Agent tool-calling iteration {iteration}/{most}"
+        self._event("mcp_iteration_start", message, max_iterations=most)
 
     def tool_called(self, call: Call) -> None:
         """Log the call and its arguments."""
-        self._event(
-            logging.INFO,
-            f"Agent calling tool {call.name}",
-            "mcp_tool_call",
-            arguments=call.arguments,
-            **self._names(call),
-        )
+        message = f"Agent calling tool {call.name}"
+        self._event("mcp_tool_call", message, call, arguments=call.arguments)
         self._line(f"Tool arguments: {json.dumps(call.arguments, ensure_ascii=False)}")
 
     def tool_finished(self, call: Call, result: ToolCallResult, seconds: float) -> None:
         """Log type, length and duration of what came back."""
         text = result.text
         self._event(
-            logging.INFO,
-            f"Tool result received ({seconds:.1f}s)",
             "mcp_tool_result",
+            f"Tool result received ({seconds:.1f}s)",
+            call,
             result_type=type(result.content).__name__,
             result_length=len(str(result.content)),
             is_error=result.is_error,
             duration_ms=round(seconds * 1000, 3),
-            **self._names(call),
         )
         if result.is_error:
             self._error(call, text)
@@ -84,29 +75,20 @@ class ToolEvents(LoopObserver):
 
     def tool_timed_out(self, call: Call, seconds: float) -> None:
         """Log a call whose time was up."""
-        self._event(
-            logging.WARNING,
-            f"Tool call timeout: {call.name}",
-            "mcp_tool_timeout",
-            duration_ms=round(seconds * 1000, 3),
-            **self._names(call),
-        )
+        message, took = f"Tool call timeout: {call.name}", round(seconds * 1000, 3)
+        self._event("mcp_tool_timeout", message, call, logging.WARNING, duration_ms=took)
         self._use(call, f"timed out after {seconds:.3g}s", is_error=True, seconds=seconds)
 
     def tools_skipped(self, calls: Sequence[Call], reason: str) -> None:
         """Log that the rest of the batch is left out."""
-        self._event(
-            logging.INFO,
-            f"Skipping remaining tools in batch ({len(calls)}): {reason}",
-            "mcp_batch_aborted",
-            skipped=[call.name for call in calls],
-        )
+        message = f"Skipping remaining tools in batch ({len(calls)}): {reason}"
+        self._event("mcp_batch_aborted", message, skipped=[call.name for call in calls])
 
     def reply_was_empty(self, response: LLMResponse) -> None:
         """Log a reply that neither answers nor calls."""
         reason = response.finish_reason
         message = f"LLM returned no content and no tool_calls, finish_reason={reason}"
-        self._event(logging.WARNING, message, "mcp_unexpected_state", finish_reason=reason)
+        self._event("mcp_unexpected_state", message, level=logging.WARNING, finish_reason=reason)
 
     def session_ended(self, final_action: str) -> None:
         """Log what came of the turn's tool calls."""
@@ -124,26 +106,28 @@ class ToolEvents(LoopObserver):
         )
 
     def _error(self, call: Call, error: str) -> None:
-        self._event(
-            logging.WARNING,
-            f"Tool call failed: {call.name} - {error}",
-            "mcp_tool_error",
-            error=error,
-            **self._names(call),
-        )
+        message = f"Tool call failed: {call.name} - {error}"
+        self._event("mcp_tool_error", message, call, logging.WARNING, error=error)
 
     def _line(self, text: str) -> None:
         with event_context(iteration=self.iteration):
             log_line(self._logger, logging.DEBUG, text)
 
-    def _event(self, level: int, message: str, event_type: str, **fields: object) -> None:
+    def _event(
+        self,
+        event_type: str,
+        message: str,
+        call: Call | None = None,
+        level: int = logging.INFO,
+        **fields: object,
+    ) -> None:
+        """Log an event of this iteration, and of ``call`` if it is one's."""
+        if call:
+            name = call.name
+            known = [it for it in self._server_names if name.startswith(f"{it}.")]  # may hold dots
+            server = max(known, key=len, default=name.split(".")[0])
+            fields |= {"tool_name": name, "server_name": server, "call_id": call.id}
         log_event(self._logger, level, message, event_type, iteration=self.iteration, **fields)
-
-    def _names(self, call: Call) -> dict[str, str]:
-        name = call.name
-        known = [it for it in self._server_names if name.startswith(f"{it}.")]  # may hold dots
-        server = max(known, key=len, default=name.split(".")[0])
-        return {"tool_name": name, "server_name": server, "call_id": call.id}
 
     def _use(self, call: Call, text: str, *, is_error: bool, seconds: float) -> None:
         if (left_out := len(text) - RECORDED_CHARACTERS) > 0:
