@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from managers.manager import Manager, Section, shortened
+from managers.manager import Manager, Section, section, shortened
 from session.game_state import NOTHING_SEEN, GameState, Observation, TurnRecord
 from session.knowledge import CarriedOver
 from session.perception.directions import HARMLESS, direction_of
@@ -148,8 +148,7 @@ class AttemptManager(Manager):
             ("Tried here, and answered in different ways", True),
         ):
             told = [_told(text, it) for text, it in vain.items() if it.varies is varies]
-            if told:
-                yield Section(title, tuple(told[-_COMMANDS_SHOWN:]), 3)
+            yield from section(title, told[-_COMMANDS_SHOWN:], 3)
         world = self._worlds.get((seen.room_id, seen.world_hash))
         if world and len(world.visits) > 1:  # the world as it is now was left and has come back
             earlier = [str(turn) for turn in [*world.visits][:-1]]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section, section
 from managers.reflection.answer import ClaimProposal, ClaimRevision, ReflectionAnswer
 from managers.reflection.evidence import EvidenceFinder
 from mcp_ghost.text import one_line
@@ -43,13 +43,12 @@ class KnowledgeManager(Manager):
         self.claims = folded_claims([*self.claims, *reflection.claims], reflection.claim_changes)
 
     def preamble(self) -> Iterable[Section]:
-        """Yield what earlier episodes taught, the surest first."""
-        if self._head:
-            title = "How this game works, from earlier episodes"
-            yield Section(title, tuple(map(_line, self._head)), importance=3)
+        """Return what earlier episodes taught, the surest first."""
+        title = "How this game works, from earlier episodes"
+        return section(title, map(_line, self._head), importance=3)
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """Yield what changed since the prompt's head was written."""
+        """Return what changed since the prompt's head was written."""
         now = {claim.id: claim for claim in self.claims}
         lost = [now[claim.id] for claim in self._head if now[claim.id].status == "retired"]
         taught = [
@@ -58,8 +57,7 @@ class KnowledgeManager(Manager):
             if claim.status == "active" and claim.id.startswith(f"{self._uid}-")
         ]
         lines = [_line(claim) for claim in _within([*lost, *taught], self._budget // 4)]
-        if lines:  # the first line is the first to give way
-            yield Section("Learned in this episode", tuple(reversed(lines)), importance=3)
+        return section("Learned in this episode", reversed(lines), importance=3)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """Yield the surest claim."""
@@ -81,12 +79,11 @@ class KnowledgeManager(Manager):
             active, key=lambda claim: -len(heard.intersection(content_words(claim.text)))
         )
         lines = [f"{claim.id} {_line(claim)}" for claim in relevant[:_MOST_TO_REVISE]]
-        if lines:
-            yield Section("Known claims", tuple(lines), importance=3)
+        return section("Known claims", lines, importance=3)
 
     def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
         """New claims and changes of known ones, as far as the cited turns support them."""
-        review = _Review(self.claims, self._uid, finder)
+        review = _Review(self.claims, finder)
         for revision in answer.judged_claims:
             review.judge(revision)
         for proposal in answer.claims:
@@ -97,9 +94,9 @@ class KnowledgeManager(Manager):
 class _Review:
     """One answer, checked against what is known and what was seen."""
 
-    def __init__(self, known: Sequence[Claim], uid: str, finder: EvidenceFinder) -> None:
+    def __init__(self, known: Sequence[Claim], finder: EvidenceFinder) -> None:
         self._known = {claim.id: claim for claim in known}
-        self._uid = uid
+        self._prefix = f"{finder.episode}-"
         self._finder = finder
         self.new: list[Claim] = []
         self.changes: dict[str, ClaimChange] = {}
@@ -107,7 +104,7 @@ class _Review:
 
     def judge(self, revision: ClaimRevision) -> None:
         """Note that a claim was confirmed or contradicted."""
-        claim = self._known.get(revision.id) or self._known.get(f"{self._uid}-{revision.id}")
+        claim = self._known.get(revision.id) or self._known.get(self._prefix + revision.id)
         evidence = self._finder.evidence(revision.turn, revision.quote)
         said = self._finder.was_said(revision.turn, revision.quote)
         about = f"judged claim {revision.id}"
@@ -155,10 +152,10 @@ class _Review:
         if active >= _MOST_ACTIVE and not tested:
             self._finder.drop(f"claim '{text}'", f"there are {active} claims, and it is a guess")
             return
-        own = sum(claim_id.startswith(f"{self._uid}-") for claim_id in self._known)
+        own = sum(claim_id.startswith(self._prefix) for claim_id in self._known)
         self.new.append(
             Claim(
-                id=f"{self._uid}-c{own + len(self.new) + 1}",
+                id=f"{self._prefix}c{own + len(self.new) + 1}",
                 text=text,
                 basis="tested" if tested else "inferred",
                 evidence=(evidence,),

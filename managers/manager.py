@@ -1,7 +1,7 @@
 """What managers have in common: they learn from records and report what they know in sections."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +27,12 @@ class Section:
     def text(self) -> str:
         """Return the section as it is sent."""
         return "\n".join([f"## {self.title}", *self.lines])
+
+
+def section(title: str, lines: Iterable[str], importance: int) -> Iterator[Section]:
+    """Yield a part of a prompt, unless there is nothing to say in it."""
+    if told := tuple(lines):
+        yield Section(title, told, importance)
 
 
 class ToSumUp(NamedTuple):

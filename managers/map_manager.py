@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from managers.manager import Manager, Section, shortened
+from managers.manager import Manager, Section, section, shortened
 from managers.map.ways import Way
 from managers.map.world_map import WorldMap
 from mcp_ghost.text import counted
@@ -61,14 +61,9 @@ class MapManager(Manager):
         here = state.observation.room_id
         if here is None:
             return
-        for title, lines, importance in (
-            ("Map around", self._around(here), 1),
-            ("Ways out", self._ways_out(here), 6),
-            ("Route", self._route(here), 6),
-        ):
-            told = tuple(lines)
-            if told:
-                yield Section(title, told, importance)
+        yield from section("Map around", self._around(here), importance=1)
+        yield from section("Ways out", self._ways_out(here), importance=6)
+        yield from section("Route", self._route(here), importance=6)
 
     def compact_lines(self, state: GameState) -> Iterator[str]:
         """Untried exits here, or the way to the nearest room that has one."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section, section
 from managers.reflection.answer import MemoryProposal, MemoryRevision, ReflectionAnswer
 from managers.reflection.evidence import EvidenceFinder
 from mcp_ghost.text import counted, one_line
@@ -97,9 +97,7 @@ class MemoryManager(Manager):
                 break
             left -= opening + len(fitting) + 1
             lines.append(fitting)
-        if now or earlier:
-            told = (*now, *([_RESET, *earlier] if earlier else []))
-            yield Section(_TITLE, told, importance=4)
+        yield from section(_TITLE, [*now, *([_RESET, *earlier] if earlier else [])], importance=4)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """Yield the most urgent titles of this room."""
@@ -108,7 +106,7 @@ class MemoryManager(Manager):
             yield one_line(f"Remember: {'; '.join(titles)}", _COMPACT_CHARACTERS)
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
-        """Yield what is in force in the rooms of these records, the latest rooms first."""
+        """Return what is in force in the rooms of these records, the latest rooms first."""
         rooms = dict.fromkeys(
             room_id
             for record in reversed(records)
@@ -120,8 +118,7 @@ class MemoryManager(Manager):
             for room_id in rooms
             for memory in self.memories_of(room_id)
         ]
-        if lines:
-            yield Section("Known memories", tuple(lines[:_MOST_TO_REVISE]), importance=4)
+        return section("Known memories", lines[:_MOST_TO_REVISE], importance=4)
 
     def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
         """New memories and changes of known ones, as far as the cited turns support them.

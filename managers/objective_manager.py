@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from managers.manager import Manager, Section
+from managers.manager import Manager, Section, section
 from managers.reflection.answer import ObjectiveProposal, ObjectiveRevision, ReflectionAnswer
 from managers.reflection.evidence import EvidenceFinder
 from mcp_ghost.text import one_line
@@ -14,7 +14,6 @@ from session.knowledge import (
     Objective,
     ObjectiveChange,
     ObjectiveStatus,
-    Reflection,
 )
 from session.objectives import MOST_OPEN, TEXT_CHARACTERS, Objectives
 from session.similarity import name_words, near_duplicates
@@ -25,36 +24,26 @@ _COMPACT_CHARACTERS = 100
 _ACHIEVED_SHOWN = 3
 
 
-class ObjectiveManager(Manager):
+class ObjectiveManager(Objectives, Manager):
     """Reports what the agent wants and what looking back found worth achieving."""
 
     def __init__(self, config: GameConfiguration, uid: str) -> None:
-        self.known = Objectives(uid, config.objectives_stale_turns)
+        super().__init__(uid, config.objectives_stale_turns)
         self._shown = config.objectives_shown
-        self._uid = uid
 
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the game's first facts; objectives belong to one episode only."""
-        self.known.begin(observation)
-
-    def apply(self, record: TurnRecord) -> None:
-        """Learn from a finished turn: what it declares, achieves, brings nearer or leaves stale."""
-        self.known.apply(record)
-
-    def learn(self, reflection: Reflection) -> None:
-        """Learn what a look back found, achieved or gave up."""
-        self.known.learn(reflection)
+        self.seen.take_in(observation)
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """Yield the objectives for this room, then the newest; then what was achieved lately."""
+        """Return the objectives for this room, then the newest; then what was achieved lately."""
         lines = [
             self._line(each) for each in self._for_room(state.observation.room_id)[: self._shown]
         ]
-        achieved = [each.text for each in self.known.achieved[-_ACHIEVED_SHOWN:]]
+        achieved = [each.text for each in self.achieved[-_ACHIEVED_SHOWN:]]
         if achieved:
             lines.append(f"Achieved lately: {'; '.join(reversed(achieved))}")
-        if lines:
-            yield Section("Objectives", tuple(lines), importance=5)
+        return section("Objectives", lines, importance=5)
 
     def compact_lines(self, state: GameState) -> Iterable[str]:
         """Yield the first of them."""
@@ -62,16 +51,13 @@ class ObjectiveManager(Manager):
             yield one_line(f"Objective: {objective.text}", _COMPACT_CHARACTERS)
 
     def to_revise(self, records: Sequence[TurnRecord]) -> Iterable[Section]:
-        """Yield the open ones with their ids."""
-        lines = [
-            f"{self._line(each)} [turn {each.turn}, {each.source}]" for each in self.known.open()
-        ]
-        if lines:
-            yield Section("Open objectives", tuple(lines), importance=5)
+        """Return the open ones with their ids."""
+        lines = (f"{self._line(each)} [turn {each.turn}, {each.source}]" for each in self.open())
+        return section("Open objectives", lines, importance=5)
 
     def reconcile(self, answer: ReflectionAnswer, finder: EvidenceFinder) -> Mapping[str, object]:
         """New objectives and the end of open ones, as far as the cited turns support them."""
-        review = _Review(self.known, finder)
+        review = _Review(self, finder)
         for revision in answer.ended_objectives:
             review.end(revision)
         for proposal in answer.objectives:
@@ -82,7 +68,7 @@ class ObjectiveManager(Manager):
         }
 
     def _for_room(self, here: int | None) -> list[Objective]:
-        newest_first = reversed(self.known.open())
+        newest_first = reversed(self.open())
         return sorted(newest_first, key=lambda each: each.room is None or each.room.id != here)
 
     def _line(self, objective: Objective) -> str:
@@ -119,7 +105,9 @@ class _Review:
             return self._finder.drop(about, "the game's facts do not show that it is achieved")
         status: ObjectiveStatus = "completed" if revision.completed else "retired"
         reason = one_line(revision.reason, TEXT_CHARACTERS) or status
-        self._change(objective, status, reason, revision.turn)
+        self.changes[objective.id] = ObjectiveChange(
+            id=objective.id, status=status, reason=reason, turn=revision.turn
+        )
         return None
 
     def propose(self, proposal: ObjectiveProposal) -> None:
@@ -139,7 +127,12 @@ class _Review:
             stalest = self._known.stalest(found)
             if stalest is None:
                 return self._finder.drop(about, f"there are {MOST_OPEN} open ones")
-            self._change(stalest, "retired", "made room for newer ones", self._finder.last_turn)
+            self.changes[stalest.id] = ObjectiveChange(
+                id=stalest.id,
+                status="retired",
+                reason="made room for newer ones",
+                turn=self._finder.last_turn,
+            )
         needs = (one_line(need, _NEED_CHARACTERS) for need in proposal.needs)
         self.new.append(
             Objective(
@@ -173,10 +166,3 @@ class _Review:
         if len(named) != 1 or (named[0].room is not None and room is None):
             return None
         return named[0] if self._seen.lacks(named[0]) else None
-
-    def _change(
-        self, objective: Objective, status: ObjectiveStatus, reason: str, turn: int
-    ) -> None:
-        self.changes[objective.id] = ObjectiveChange(
-            id=objective.id, status=status, reason=reason, turn=turn
-        )

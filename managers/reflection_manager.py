@@ -140,7 +140,7 @@ class ReflectionManager(Manager):
             turns = worth_choosing(turns)
         elif any("death" in turn.triggers for turn in turns[:_BEFORE_A_DEATH]):
             turns = [*self._before, *turns]  # to a death belongs what led up to it
-        finder = EvidenceFinder.of(self._uid, [turn.record for turn in turns])
+        finder = EvidenceFinder(self._uid, [turn.record for turn in turns])
         started = time.perf_counter()
         triggers = (trigger for turn in self._pending for trigger in turn.triggers)
         return Reflection.model_validate(

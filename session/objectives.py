@@ -48,10 +48,6 @@ class Objectives:
         """Return what is still to be achieved."""
         return tuple(self._objectives[each] for each in self._open)
 
-    def begin(self, observation: Observation) -> None:
-        """Learn the game's first facts."""
-        self.seen.take_in(observation)
-
     def apply(self, record: TurnRecord) -> None:
         """Learn from a finished turn: what it declares, achieves, brings nearer or leaves stale."""
         if record.close_objective:

@@ -46,7 +46,7 @@ class LearnedView:
         given = start.objectives_stale_turns
         self._objectives = Objectives(start.uid, STALE_TURNS if given is None else given)
         self._perception = Perception(start.level)
-        self._objectives.begin(self._perception.begin(start.opening, start.observation))
+        self._objectives.seen.take_in(self._perception.begin(start.opening, start.observation))
         self._memories = {it.id: _Held(it, 0, carried=True) for it in carried.memories}
         self._claims = {it.id: _Held(it, 0, carried=True) for it in carried.claims}
 

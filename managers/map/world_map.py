@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 from managers.map.ways import Way, Ways
 from session.game_state import ExitSeen, Observation, Place, TurnRecord
@@ -29,7 +30,7 @@ class WorldMap:
         """Room id -> direction -> exit, as the game last showed them, in the compass's order."""
         self._steps: dict[int, tuple[Way, ...]] = {}
         """The reliable ways out of each room, looked up once."""
-        self._distances: dict[int, dict[int, int]] = {}
+        self._reached: dict[int, dict[int, tuple[int, Way | None]]] = {}
 
     def begin(self, observation: Observation, carried: CarriedOver | None = None) -> None:
         """Learn the first room, and the ways that earlier episodes found."""
@@ -39,7 +40,7 @@ class WorldMap:
                 if room:
                     self.rooms[room.id] = room.name
         self.ways.carry_over(passages)
-        self._distances.clear()
+        self._reached.clear()
         self._steps.clear()
         self._see(observation, 0)
 
@@ -48,7 +49,7 @@ class WorldMap:
         if place := record.place:
             self.rooms.setdefault(place.id, place.name)
             if self.ways.apply(record, self.exits.get(place.id, {})):
-                self._distances.clear()
+                self._reached.clear()
                 self._steps.pop(place.id, None)
         self._see(record.after, record.turn)
 
@@ -64,25 +65,21 @@ class WorldMap:
 
     def distance(self, from_id: int, to_id: int) -> int | None:
         """Count the steps from one room to another by known ways; None when there are none."""
-        return 0 if from_id == to_id else self._distances_from(from_id).get(to_id)
+        return self._reached_from(from_id).get(to_id, (None,))[0]
 
     def nearest(self, from_id: int) -> Iterator[int]:
-        """Find the other rooms that can be reached, the nearest first, as they are asked for."""
-        return (room_id for room_id, _ in self._last_steps(from_id))
+        """Find the other rooms that can be reached, the nearest first."""
+        return islice(self._reached_from(from_id), 1, None)
 
     def route(self, from_id: int, to_id: int) -> tuple[Way, ...] | None:
         """Find the shortest way; None when no way is known."""
-        if from_id == to_id:
-            return ()
-        led: dict[int, Way] = {}
-        for room_id, way in self._last_steps(from_id):
-            led[room_id] = way
-            if room_id == to_id:
-                route = [way]
-                while route[-1].room_id != from_id:
-                    route.append(led[route[-1].room_id])
-                return tuple(reversed(route))
-        return None
+        reached, route = self._reached_from(from_id), list[Way]()
+        if to_id not in reached:
+            return None
+        while way := reached[to_id][1]:
+            route.append(way)
+            to_id = way.room_id
+        return tuple(reversed(route))
 
     def find_room(self, text: str) -> tuple[Place, ...]:
         """Find the rooms meant by a name, an id (``#23`` or ``23``) or both, the nearest first."""
@@ -94,8 +91,8 @@ class WorldMap:
         names = {known: _without_article(name) for known, name in self.rooms.items()}
         found = [known for known, name in names.items() if name == wanted]
         found = found or [known for known, name in names.items() if wanted and wanted in name]
-        reached = self._distances_from(self._here) if found and self._here is not None else {}
-        found.sort(key=lambda known: reached.get(known, len(self.rooms)))
+        reached = {} if self._here is None else self._reached_from(self._here)
+        found.sort(key=lambda known: reached.get(known, (len(self.rooms),))[0])
         return tuple(self.place(known) for known in found)
 
     def untried(self, room_id: int) -> dict[str, ExitSeen]:
@@ -162,29 +159,23 @@ class WorldMap:
         self.exits[seen.room.id] = {way_out.direction: way_out for way_out in exits}
         self.ways.directions.update(way_out.direction for way_out in exits)
 
-    def _distances_from(self, from_id: int) -> dict[int, int]:
-        """Room id -> steps, for all rooms that can be reached."""
-        if from_id not in self._distances:
-            found = {from_id: 0}
-            for room_id, way in self._last_steps(from_id):
-                found[room_id] = found[way.room_id] + 1
-            self._distances[from_id] = found
-        return self._distances[from_id]
-
-    def _last_steps(self, from_id: int) -> Iterator[tuple[int, Way]]:
-        """Walk breadth first to each other room that can be reached, with the last way to it."""
-        seen, ahead = {from_id}, deque([from_id])
-        while ahead:
-            room_id = ahead.popleft()
-            if room_id not in self._steps:  # of several ways to one room, the surest counts
-                ways = [way for way in self.ways.of(room_id).values() if way.is_trusted]
-                ways.sort(key=lambda way: (way.earlier, not way.moves))
-                self._steps[room_id] = tuple(ways)
-            for way in self._steps[room_id]:
-                if way.to is not None and way.to not in seen:
-                    seen.add(way.to)
-                    ahead.append(way.to)
-                    yield way.to, way
+    def _reached_from(self, from_id: int) -> dict[int, tuple[int, Way | None]]:
+        """Room id -> steps and the last way, for all rooms that can be reached, nearest first."""
+        if from_id not in self._reached:
+            found: dict[int, tuple[int, Way | None]] = {from_id: (0, None)}
+            ahead = deque([from_id])
+            while ahead:
+                room_id = ahead.popleft()
+                if room_id not in self._steps:  # of several ways to one room, the surest counts
+                    ways = [way for way in self.ways.of(room_id).values() if way.is_trusted]
+                    ways.sort(key=lambda way: (way.earlier, not way.moves))
+                    self._steps[room_id] = tuple(ways)
+                for way in self._steps[room_id]:
+                    if way.to is not None and way.to not in found:
+                        found[way.to] = found[room_id][0] + 1, way
+                        ahead.append(way.to)
+            self._reached[from_id] = found
+        return self._reached[from_id]
 
 
 def _arrow(start: int, line: str, label: str, end: str) -> str:

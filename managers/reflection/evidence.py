@@ -1,9 +1,7 @@
 """The turns that a reflection looks back at, against which all that it says is checked."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Self
+from collections.abc import Iterable
 
 from session.game_state import TurnRecord
 from session.knowledge import Evidence
@@ -12,19 +10,14 @@ _QUOTE_CHARACTERS = 200
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True)
 class EvidenceFinder:
     """Finished turns by number, in the episode with that uid."""
 
-    episode: str
-    records: Mapping[int, TurnRecord]
-    dropped: list[str] = field(default_factory=list)
-    """What was proposed and not taken, with the reason; whoever checks adds to it."""
-
-    @classmethod
-    def of(cls, episode: str, records: Sequence[TurnRecord]) -> Self:
-        """Return the finder that ``records`` give."""
-        return cls(episode, {record.turn: record for record in records})
+    def __init__(self, episode: str, records: Iterable[TurnRecord]) -> None:
+        self.episode = episode
+        self.records = {record.turn: record for record in records}
+        self.dropped: list[str] = []
+        """What was proposed and not taken, with the reason; whoever checks adds to it."""
 
     def drop(self, what: str, why: str) -> None:
         """Note that something proposed is not taken."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from managers.manager import Manager, Section, without_headings
+from managers.manager import Manager, Section, section, without_headings
 from mcp_ghost.tables import compiled, table
 from mcp_ghost.text import one_line
 from session.game_state import NOTHING_SEEN, GameState, Observation, TurnRecord
@@ -77,10 +77,8 @@ class Condition(Manager):
         self._before = record.after
 
     def sections(self, state: GameState) -> Iterable[Section]:
-        """Yield what holds now, as far as it was told."""
-        lines = tuple(filter(None, self._lines(state.turn_count)))
-        if lines:
-            yield Section("Your condition", lines, importance=7)
+        """Return what holds now, as far as it was told."""
+        return section("Your condition", filter(None, self._lines(state.turn_count)), importance=7)
 
     def _hear(self, sentence: str, record: TurnRecord) -> None:
         said = without_headings(one_line(sentence, _QUOTE_CHARACTERS))

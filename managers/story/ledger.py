@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section
+from managers.manager import CHARACTERS_PER_TOKEN, Manager, Section, section
 from session.game_state import Observation, place_name
 from session.knowledge import CarriedOver, Scored
 
@@ -28,13 +28,12 @@ class Ledger(Manager):
         self._scores = carried.scores
 
     def preamble(self) -> Iterable[Section]:
-        """Yield the best episode from its beginning, then what scored or killed in others alone."""
+        """Return the best episode from its start, then what scored or killed in others alone."""
         best = [it for it in self._scores if it.is_of_best]
         others = [f"- {_where(it)}: {it.command}" for it in self._scores if not it.is_of_best]
         lines = [_OF_THE_BEST, *_fitting(best)] if best else []
         lines += [_ELSEWHERE, *others] if others else []
-        if lines:
-            yield Section("What scored in earlier episodes", tuple(lines), importance=3)
+        return section("What scored in earlier episodes", lines, importance=3)
 
 
 def _fitting(best: list[Scored]) -> list[str]:

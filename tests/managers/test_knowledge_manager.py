@@ -38,7 +38,7 @@ def learnt(
     judged: list[ClaimRevision] | None = None,
 ) -> list[str]:
     """Let ``manager`` learn what an answer says; what of it was dropped."""
-    finder = EvidenceFinder.of(UID, RECORDS)
+    finder = EvidenceFinder(UID, RECORDS)
     answer = ReflectionAnswer(claims=claims or [], judged_claims=judged or [])
     fields = manager.reconcile(answer, finder)
     manager.learn(
@@ -93,7 +93,7 @@ def test_evidence_of_what_is_well_known_does_not_grow_without_end() -> None:
     for _ in range(3):
         learnt(manager, [claim("Wet wicks cannot be lit!", quote="far too wet")])
     for turn in range(20, 30):
-        finder = EvidenceFinder.of(
+        finder = EvidenceFinder(
             UID, [record(turn, "light", 1, 1, response=f"Too wet, again {turn}.")]
         )
         proposal = claim(WET.text, turn, f"again {turn}")

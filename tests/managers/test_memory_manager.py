@@ -189,7 +189,7 @@ def test_the_same_words_in_another_room_of_the_same_name_are_another_memory() ->
     turns = [record(n, "look", n, n, place=maze[n - 1]) for n in (1, 2)]
     memories = begun()
     answer = ReflectionAnswer(memories=[proposal(n, "A skull lies here.") for n in (1, 2)])
-    fields: Any = memories.reconcile(answer, EvidenceFinder.of(UID, turns))
+    fields: Any = memories.reconcile(answer, EvidenceFinder(UID, turns))
     memories.learn(Reflection(number=1, first_turn=1, last_turn=2, **fields))
     assert [len(memories.memories_of(room)) for room in (1, 2)] == [1, 1]
     assert told(memories, 1) == ("- m1 note: A note. A skull lies here.",)
@@ -279,7 +279,7 @@ def test_only_what_the_game_began_with_is_core(earlier: list[TurnRecord], kept_a
     last = record(len(earlier) + 1, "read sign", seen.room_id, seen.room_id, seen)
     memories = begun((*earlier, last))
     answer = ReflectionAnswer(memories=[proposal(last.turn, "A sign.", persistence="core")])
-    fields: Any = memories.reconcile(answer, EvidenceFinder.of(UID, [*earlier, last]))
+    fields: Any = memories.reconcile(answer, EvidenceFinder(UID, [*earlier, last]))
     assert [memory.persistence for memory in fields["memories"]] == [kept_as]
 
 

@@ -39,7 +39,7 @@ def test_this_room_is_told_first_then_those_near_it_and_far_ones_by_title() -> N
             proposal(2, "A wall falls.", title="Wall", category="danger"),
         ]
     )
-    fields: Any = memories.reconcile(answer, EvidenceFinder.of(UID, turns))
+    fields: Any = memories.reconcile(answer, EvidenceFinder(UID, turns))
     memories.learn(Reflection(number=1, first_turn=2, last_turn=9, **fields))
     (section,) = memories.sections(at(2))
     assert (section.title, section.importance) == ("Memories", 4)

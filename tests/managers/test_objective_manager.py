@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def test_what_the_agent_declares_is_kept_with_the_room_where_it_did() -> None:
-    (objective,) = begun(declared(4, "Cross\nthe river", 2)).known.open()
+    (objective,) = begun(declared(4, "Cross\nthe river", 2)).open()
     assert objective == Objective(
         id=f"{UID}-o1",
         text="Cross the river",
@@ -44,7 +44,7 @@ def test_what_the_agent_declares_is_kept_with_the_room_where_it_did() -> None:
 
 @pytest.mark.parametrize("text", ["None", "null", " n/a. ", "\n", "nothing"])
 def test_what_means_no_objective_is_none(text: str) -> None:
-    assert begun(declared(1, text)).known.all() == ()
+    assert begun(declared(1, text)).all() == ()
 
 
 @pytest.mark.parametrize(
@@ -73,23 +73,21 @@ def test_what_names_no_open_objective_closes_none(said: str) -> None:
 def test_what_is_open_is_not_set_twice_but_may_be_again_later() -> None:
     objectives = begun(declared(1, "Repair the bridge"), declared(2, "Repair the old bridge."))
     reflection = learnt(objectives, proposal("Repairing the bridge"), proposal("Cross the river"))
-    assert texts(objectives.known.open()) == ["Repair the bridge", "Cross the river"]
+    assert texts(objectives.open()) == ["Repair the bridge", "Cross the river"]
     assert reflection.dropped == (f"objective 'Repairing the bridge': {UID}-o1 says the same",)
     objectives.learn(reconciled(objectives, ends=(ended("o1", completed=False),)))
     objectives.apply(declared(6, "Repair the bridge"))
-    assert texts(objectives.known.open()) == ["Cross the river", "Repair the bridge"]
-    assert [objective.id for objective in objectives.known.all()] == [
-        f"{UID}-o{n}" for n in (1, 2, 3)
-    ]
+    assert texts(objectives.open()) == ["Cross the river", "Repair the bridge"]
+    assert [objective.id for objective in objectives.all()] == [f"{UID}-o{n}" for n in (1, 2, 3)]
 
 
 def test_looking_back_adds_to_what_the_agent_declared_and_replaces_none_of_it() -> None:
     # Fault 15: discovery overwrote the agent's own objectives.
     objectives = begun(*(declared(n, f"Do {LETTERS[n]}") for n in range(1, 4)))
-    before = objectives.known.open()
+    before = objectives.open()
     learnt(objectives, *(proposal(f"Find out about {letter}") for letter in LETTERS[10:20]))
-    assert objectives.known.open()[:3] == before
-    assert len(objectives.known.open()) == 13
+    assert objectives.open()[:3] == before
+    assert len(objectives.open()) == 13
 
 
 def test_a_proposal_needs_words_and_a_turn_that_was_looked_back_at() -> None:
@@ -161,11 +159,11 @@ def test_an_objective_is_completed_by_the_games_facts(
     objectives = begun(record(1, "e", 1, 2))
     learnt(objectives, proposal("Do it", 3, **goal))
     objectives.apply(record(6, "wait", 2, 2, observation(2, visible=["lamp"], inventory=["sack"])))
-    assert len(objectives.known.open()) == 1
+    assert len(objectives.open()) == 1
     objectives.apply(record(7, "go", 2, after.room_id, after))
     (objective,) = closed(objectives)
     assert (objective.status, objective.reason, objective.closed) == ("completed", reason, 7)
-    assert objectives.known.open() == ()
+    assert objectives.open() == ()
 
 
 def named(room: int, name: str, visible: str) -> Observation:
@@ -205,29 +203,29 @@ SEEN = (
 def test_code_checks_an_objective_of_the_agent_that_names_one_known_room_or_thing(
     text: str, goal: Goal | None
 ) -> None:
-    (objective,) = begun(*SEEN, declared(4, text, 4)).known.open()
+    (objective,) = begun(*SEEN, declared(4, text, 4)).open()
     assert objective.goal == goal
 
 
 def test_an_objective_may_be_achieved_in_the_turn_that_declares_it() -> None:
     carrying = observation(4, inventory=["silver key"])
     objectives = begun(*SEEN, declared(4, "Take the silver key", 4, carrying))
-    assert [(each.status, each.closed) for each in objectives.known.all()] == [("completed", 4)]
+    assert [(each.status, each.closed) for each in objectives.all()] == [("completed", 4)]
 
 
 def test_a_thing_that_is_carried_already_completes_nothing() -> None:
     carrying = observation(4, inventory=["silver key"])
     taken = record(4, "take key", 4, 4, carrying)
     objectives = begun(*SEEN, taken, declared(5, "Find the silver key", 4, carrying))
-    assert [each.goal for each in objectives.known.open()] == [None]
+    assert [each.goal for each in objectives.open()] == [None]
 
 
 def test_a_room_that_is_left_in_the_turn_that_declares_it_is_to_be_come_back_to() -> None:
     leaving = record(4, "w", 4, 3, new_objective="Return to the Boat House")
     staying = declared(5, "Reach the Boat House", 2)
     objectives = begun(*SEEN[:1], leaving.model_copy(update={"place": SEEN[0].after.room}))
-    assert [each.goal for each in objectives.known.open()] == [Goal(room=2)]
-    assert [each.goal for each in begun(*SEEN[:1], staying).known.open()] == [None]
+    assert [each.goal for each in objectives.open()] == [Goal(room=2)]
+    assert [each.goal for each in begun(*SEEN[:1], staying).open()] == [None]
 
 
 def test_looking_back_ends_objectives_with_a_turn_and_a_reason() -> None:
@@ -241,7 +239,7 @@ def test_looking_back_ends_objectives_with_a_turn_and_a_reason() -> None:
             ended("o9", completed=True),
         ),
     )
-    assert texts(objectives.known.open()) == ["Cross the river", "Tame the dog"]
+    assert texts(objectives.open()) == ["Cross the river", "Tame the dog"]
     objectives.learn(reflection)
     assert [(each.status, each.reason, each.closed) for each in closed(objectives)] == [
         ("completed", "The raft arrived.", 3),
@@ -275,7 +273,7 @@ def test_an_objective_without_progress_is_retired_after_so_many_turns() -> None:
         objectives.apply(record(turn, "wait", 1, 1))
         told(objectives)
         reconciled(objectives)
-    assert len(objectives.known.open()) == 1
+    assert len(objectives.open()) == 1
     objectives.apply(record(11, "wait", 1, 1))
     (objective,) = closed(objectives)
     assert (objective.status, objective.closed) == ("retired", 11)
@@ -318,9 +316,9 @@ def test_what_was_seen_gained_or_carried_before_is_not_progress() -> None:
     learnt(objectives, proposal("Climb down", needs=["rope"]))
     for turn in range(6, 15):
         objectives.apply(record(turn, "juggle", 1, 1, none if turn % 2 else rope))
-    assert len(objectives.known.open()) == 1
+    assert len(objectives.open()) == 1
     objectives.apply(record(15, "juggle", 1, 1, none))
-    assert objectives.known.open() == ()
+    assert objectives.open() == ()
 
 
 def test_beyond_thirty_the_stalest_that_looking_back_found_makes_room() -> None:
@@ -331,10 +329,8 @@ def test_beyond_thirty_the_stalest_that_looking_back_found_makes_room() -> None:
     assert (oldest.text, oldest.reason) == ("Follow clue 0", "made room for newer ones")
     reflection = learnt(objectives, proposal("Ring the bell"))
     assert [change.id for change in reflection.objective_changes] == [f"{UID}-o3"]
-    assert len(objectives.known.open()) == 30
-    assert {"Tame the dog", "Cross the river", "Ring the bell"} <= set(
-        texts(objectives.known.open())
-    )
+    assert len(objectives.open()) == 30
+    assert {"Tame the dog", "Cross the river", "Ring the bell"} <= set(texts(objectives.open()))
 
 
 def test_what_looking_back_finds_never_makes_the_agents_own_give_way() -> None:
@@ -343,7 +339,7 @@ def test_what_looking_back_finds_never_makes_the_agents_own_give_way() -> None:
     assert reflection.dropped == ("objective 'Cross the river': there are 30 open ones",)
     objectives.apply(declared(31, "Cross the river"))
     assert texts(closed(objectives)) == ["Do B1"]
-    assert len(objectives.known.open()) == 30
+    assert len(objectives.open()) == 30
 
 
 PROPOSALS = st.builds(
@@ -369,7 +365,7 @@ def test_whatever_happens_every_objective_stays_known_and_a_replay_gives_the_sam
 ) -> None:
     objectives, again = begun(stale=5), begun(stale=5)
     for turn, step in enumerate(steps, start=6):
-        known = {each.id for each in objectives.known.all()}
+        known = {each.id for each in objectives.all()}
         if isinstance(step, tuple):
             reflection = reconciled(objectives, *step[0], ends=tuple(step[1]))
             assert reconciled(objectives, *step[0], ends=tuple(step[1])) == reflection
@@ -380,11 +376,9 @@ def test_whatever_happens_every_objective_stays_known_and_a_replay_gives_the_sam
             after = observation(1, visible=["lamp"], inventory=["lamp"] if turn % 4 == 0 else [])
             objectives.apply(declared(turn, step or "", after=after))
             again.apply(declared(turn, step or "", after=after))
-        assert known <= {each.id for each in objectives.known.all()}
-        assert len(objectives.known.open()) <= 30
+        assert known <= {each.id for each in objectives.all()}
+        assert len(objectives.open()) <= 30
         assert all(each.reason and each.closed is not None for each in closed(objectives))
-        pairs = [
-            (a, b) for a in objectives.known.open() for b in objectives.known.open() if a.id < b.id
-        ]
+        pairs = [(a, b) for a in objectives.open() for b in objectives.open() if a.id < b.id]
         assert not [1 for a, b in pairs if near_duplicates(a.text, b.text)]
-    assert (again.known.all(), told(again)) == (objectives.known.all(), told(objectives))
+    assert (again.all(), told(again)) == (objectives.all(), told(objectives))

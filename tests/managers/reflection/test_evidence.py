@@ -8,7 +8,7 @@ from managers.reflection.evidence import EvidenceFinder
 from tests.support.records import record
 
 SAID = "The gate won't move.\nA brass plate says: PULL TWICE!"
-GROUNDS = EvidenceFinder.of(
+GROUNDS = EvidenceFinder(
     "aaaaaa",
     [record(4, "open gate", 1, 1, response=SAID), record(5, "pull", 1, 1, response="Creak.")],
 )

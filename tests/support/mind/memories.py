@@ -46,7 +46,7 @@ def reconciled(
 ) -> Reflection:
     """The reflection that an answer comes to, as it would be logged."""
     answer = ReflectionAnswer(memories=list(proposals), wrong_memories=list(wrong))
-    finder = EvidenceFinder.of(UID, TURNS)
+    finder = EvidenceFinder(UID, TURNS)
     fields: Mapping[str, Any] = memories.reconcile(answer, finder)
     return Reflection(number=1, first_turn=1, last_turn=3, dropped=tuple(finder.dropped), **fields)
 

@@ -49,7 +49,7 @@ def reconciled(
 ) -> Reflection:
     """The reflection that an answer comes to, as it would be logged."""
     answer = ReflectionAnswer(objectives=list(found), ended_objectives=list(ends))
-    finder = EvidenceFinder.of(UID, RECORDS)
+    finder = EvidenceFinder(UID, RECORDS)
     fields: Any = objectives.reconcile(answer, finder)
     return Reflection(number=1, first_turn=1, last_turn=5, dropped=tuple(finder.dropped), **fields)
 
@@ -65,7 +65,7 @@ def texts(objectives: tuple[Objective, ...]) -> list[str]:
 
 
 def closed(objectives: ObjectiveManager) -> tuple[Objective, ...]:
-    return tuple(each for each in objectives.known.all() if each.status != "open")
+    return tuple(each for each in objectives.all() if each.status != "open")
 
 
 def told(objectives: ObjectiveManager, room: int = 1) -> tuple[str, ...]:
