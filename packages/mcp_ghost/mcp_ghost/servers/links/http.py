@@ -49,12 +49,11 @@ class HttpLink:
     is_older: bool
     """Whether it speaks SSE."""
     _wire: HttpTransport | None = None
-    _is_open: bool = False
 
     @property
     def is_connected(self) -> bool:
         """Whether more answers can come, as far as is known: HTTP tells only who asks."""
-        return self._is_open and self._wire is not None and self._wire.fault is None
+        return self._wire is not None and self._wire.is_open and self._wire.fault is None
 
     @property
     def has_read(self) -> bool:
@@ -108,17 +107,13 @@ class HttpLink:
                 max_sse_event_size=None,  # the wire bounds them
             )
         )
-        self._is_open = True
-        try:
-            async with nullcontext() if is_older else client, sdk as (incoming, outgoing):
+        async with nullcontext() if is_older else client, sdk as (incoming, outgoing):
 
-                async def receive() -> SessionMessage | Exception:
-                    item = await wire.unless_it_ends(incoming.receive)
-                    return _shown(item, wire.sign_in.secrets if wire.sign_in else set())
+            async def receive() -> SessionMessage | Exception:
+                item = await wire.unless_it_ends(incoming.receive)
+                return _shown(item, wire.sign_in.secrets if wire.sign_in else set())
 
-                yield receive, outgoing.send
-        finally:
-            self._is_open = False
+            yield receive, outgoing.send
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""

@@ -114,6 +114,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         shown, real = urlsplit(written), urlsplit(url)
         path = shown.path if shown.scheme else ""
         self.address = f"{real.scheme}://{real.netloc.rpartition('@')[2]}{path}"
+        self.is_open = True
         self.fault: str | None = None
         """What ended the connection."""
         self._receiving = anyio.CancelScope()
@@ -173,9 +174,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             # No connection came about: https://www.python-httpx.org/exceptions/
             why = unfound(error, str(request.url)) or str(error) or type(error).__name__
             fault = f"no server can be reached at {self.address} ({why})"
-            if self.one_stream:
-                self._end_unmade(request, fault)
-            self.end(fault)
+            self._end_unmade(request, fault)
             return _not_made(503, self.fault or "")
         except httpx2.TransportError as error:
             if request.method == "POST":
@@ -230,6 +229,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             with suppress(httpx2.HTTPError):
                 await (await self._network.handle_async_request(self._real(ping))).aclose()
         await self._network.aclose()
+        self.is_open = False
 
     def redact(self, text: str) -> str:
         """``text`` without anything of the configuration that may be secret."""
@@ -271,7 +271,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         self.end("it speaks the older SSE transport")
 
     def _end_unmade(self, request: httpx2.Request, fault: str) -> None:
-        """Note what ended the only stream, for whoever waits for the answer to ``request``, too."""
+        """Note what ended the connection, for whoever waits for the answer to ``request``, too."""
         if request.method == "POST" and (id_ := json.loads(request.content).get("id")) is not None:
             error = ErrorData(code=INTERNAL_ERROR, message=fault, data={NOT_MADE: True})
             self._unmade.append(SessionMessage(JSONRPCError(jsonrpc="2.0", id=id_, error=error)))

@@ -69,8 +69,6 @@ class IssuerPolicy(AddressPolicy):
 
         A proxy resolves names for its own network, which says nothing about ours.
         """
-        if self._own is not None:
-            return
         host = host_of(self._url)
         with suppress(ValueError):
             self._own = Range.of(ipaddress.ip_address(host))

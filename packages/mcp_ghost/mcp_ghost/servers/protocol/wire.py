@@ -138,12 +138,9 @@ class Wire(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[Ses
             self.tools_changed |= message.method == _TOOLS_CHANGED
         if not isinstance(message, JSONRPCResponse | JSONRPCError):
             return item
-        if message.id is None and len(self._asked) == 1:  # the server could not read it
-            ((only, asked_for),) = self._asked.items()
-            is_unknown = (
-                isinstance(message, JSONRPCError) and message.error.code == METHOD_NOT_FOUND
-            )
-            if is_unknown and asked_for != _DISCOVER:
+        if isinstance(message, JSONRPCError) and message.id is None and len(self._asked) == 1:
+            ((only, asked_for),) = self._asked.items()  # which the server could not read
+            if message.error.code == METHOD_NOT_FOUND and asked_for != _DISCOVER:
                 return item  # about a notification, to which servers should say nothing
             message = message.model_copy(update={"id": int(only) if only.isdecimal() else only})
             item = SessionMessage(message)
