@@ -198,13 +198,9 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         is_stream = response.headers.get("content-type", "").lower().startswith(_EVENTS)
         if not (self.one_stream or is_stream):
             return await self._whole(request, response)
-        if response.headers.get("content-encoding", "identity") != "identity":
-            await response.aclose()  # it was not asked for, and would have to be bounded too
-            return _error_response(502, INTERNAL_ERROR, malformed(""))
-        response.headers["content-type"] = _EVENTS  # in UTF-8, whatever it says
-        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - from the network
-        response.stream = _Events(response.stream, self, request)
-        return response
+        kept = {**_kept(response), "content-type": _EVENTS}  # in UTF-8, whatever it says
+        events = _Events(response, self, request)
+        return httpx2.Response(response.status_code, headers=kept, stream=events)
 
     async def unless_it_ends(
         self, receive: Callable[[], Awaitable[SessionMessage | Exception]]
@@ -377,7 +373,7 @@ def _not_made(status: int, message: str) -> httpx2.Response:
 class _Events(httpx2.AsyncByteStream):
     """A stream of events that ends quietly where it breaks; the fault is noted."""
 
-    stream: httpx2.AsyncByteStream
+    response: httpx2.Response
     wire: HttpTransport
     request: httpx2.Request
 
@@ -385,7 +381,8 @@ class _Events(httpx2.AsyncByteStream):
         wire, is_answer = self.wire, self.request.method == "POST"
         is_subscription = self.request.headers.get("mcp-method") == _SUBSCRIPTION
         try:
-            async for event in readable_events(self.stream, wire.most_bytes, is_answer=is_answer):
+            chunks = self.response.aiter_bytes()
+            async for event in readable_events(chunks, wire.most_bytes, is_answer=is_answer):
                 if is_answer and _ENDPOINT.search(event):
                     wire.is_older()
                     return
@@ -404,7 +401,7 @@ class _Events(httpx2.AsyncByteStream):
             wire.broke(error)
 
     async def aclose(self) -> None:
-        await self.stream.aclose()
+        await self.response.aclose()
 
 
 def _kept(response: httpx2.Response) -> dict[str, str]:

@@ -45,7 +45,6 @@ def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
         name = "tools" if method == "tools/list" else "content"
         result = {} if bare is None else {name: bare}
     if method == "initialize":  # what is used of it, whatever else it holds or lacks
-        able = fields(fields(result.get("capabilities")).get("tools"))
         info = fields(result.get("serverInfo"))
         said = {name: str(it) for name, it in info.items() if isinstance(it, str | int | float)}
         version, instructions = result.get("protocolVersion"), result.get("instructions")
@@ -53,7 +52,7 @@ def readable(method: str, result: dict[str, Any]) -> dict[str, Any]:
         is_date = isinstance(version, str) and _DATE.fullmatch(version) and version != "2024-10-07"
         return {
             "protocolVersion": _OLDEST_VERSION if greets and not is_date else version,
-            "capabilities": {"tools": {"listChanged": able.get("listChanged") is True}},
+            "capabilities": {"tools": {}},
             "serverInfo": {"name": "", "version": "", **said},
             **({"instructions": instructions} if isinstance(instructions, str) else {}),
         }
