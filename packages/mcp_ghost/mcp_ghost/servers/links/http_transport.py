@@ -98,12 +98,7 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     """Adds what is secret, turns faults into answers, and knows how the connection is."""
 
     def __init__(
-        self,
-        written: str,
-        config: ServerConfig,
-        redactor: Redactor,
-        *,
-        one_stream: bool = False,
+        self, written: str, config: ServerConfig, redactor: Redactor, *, one_stream: bool
     ) -> None:
         """Take ``written`` for show, the URL of ``config`` before its variables were resolved.
 

@@ -101,6 +101,4 @@ def _in_place_of(data: bytes, why: str, is_answer: bool) -> bytes | None:
     if error is None and is_answer:
         said = (only_error(data) or {}).get("error", {"code": INTERNAL_ERROR, "message": why})
         error = JSONRPCError(jsonrpc="2.0", id=0, error=ErrorData(**said))
-    if error is None:
-        return None
-    return b"data: %b\n\n" % error.model_dump_json(by_alias=True).encode()
+    return None if error is None else _event(error.model_dump_json(by_alias=True).encode())
