@@ -55,11 +55,12 @@ class Episode:
         """What it is doing."""
 
     def has_news(self) -> bool:
-        """Return whether `refresh` would find anything; False while the log cannot be seen."""
-        try:
-            return self._log.has_news()
-        except OSError:
-            return False
+        """Return whether `refresh` would find anything.
+
+        Raises:
+            OSError: The log cannot be seen.
+        """
+        return self._log.has_news()
 
     def refresh(self) -> None:
         """Read what was appended to the log.
@@ -100,21 +101,22 @@ class Episode:
     def recall(self, remembered: Remembered | None) -> bool:
         """Know the summary without reading, if the log is still as it was remembered."""
         with self._lock:
-            try:
-                fits = remembered is not None and self._log.present_state() == remembered.state
-            except OSError:
-                fits = False
-            self._recalled = remembered if fits else None
-        return fits
+            self._recalled = None
+            with suppress(OSError):
+                if remembered and self._log.present_state() == remembered.state:
+                    self._recalled = remembered
+            return self._recalled is not None
 
-    def is_summarised_by(self, remembered: Remembered) -> bool:
-        """Return whether it was remembered as it is known now."""
-        with self._lock:
-            return remembered.state == (self._recalled.state if self._recalled else self._log.state)
+    def remember(self, before: Remembered | None) -> Remembered | None:
+        """Return what to recall the next time, which is what was ``before`` if nothing changed.
 
-    def remember(self) -> Remembered:
-        """Return what to recall the next time, of an episode that was read."""
+        None of what is being played, and so soon differs.
+        """
         with self._lock:
+            if before and before.state == (self._recalled or self._log).state:
+                return before
+            if not (self.is_read and self.began) or self.is_running():
+                return None
             return Remembered(self._log.state, self._own_summary())
 
     @property

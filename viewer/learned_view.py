@@ -1,7 +1,6 @@
 """What was learned, and when: memories, claims, objectives and reflections with their turns."""
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Iterable
 
 from mcp_ghost.results import JSONObject
 from session.game_state import TurnRecord
@@ -11,22 +10,6 @@ from session.objectives import STALE_TURNS, Objectives
 from session.perception.perception import Perception
 from session.record.schema import EpisodeStart
 
-Value = TypeVar("Value", Memory, Claim)
-
-
-@dataclass
-class _Held(Generic[Value]):
-    """A value with the turns from which and up to which it held."""
-
-    value: Value
-    since: int
-    carried: bool = False
-    until: int | None = None
-
-    def json(self) -> JSONObject:
-        fields = self.value.model_dump(mode="json")
-        return {**fields, "from": self.since, "to": self.until, "carried": self.carried}
-
 
 class LearnedView:
     """Folds what was carried over, turn records and reflections, in the order of the log."""
@@ -34,11 +17,13 @@ class LearnedView:
     def __init__(self) -> None:
         self.version = 0
         """Counts the changes by turn records."""
-        self._objectives: Objectives | None = None
+        self._objectives = Objectives("", STALE_TURNS)
         self._perception = Perception(ObservationLevel.FACTS)
         """Objectives are reached by what the player was told."""
-        self._memories: dict[str, _Held[Memory]] = {}
-        self._claims: dict[str, _Held[Claim]] = {}
+        self._memories: tuple[Memory, ...] = ()
+        self._claims: tuple[Claim, ...] = ()
+        self._held: dict[str, JSONObject] = {}
+        """Id of a memory or claim -> ``from`` and up ``to`` which turn it held."""
 
     def begin(self, start: EpisodeStart, carried: CarriedOver) -> None:
         """Add the game's first facts and what earlier episodes passed on."""
@@ -47,41 +32,45 @@ class LearnedView:
         self._objectives = Objectives(start.uid, STALE_TURNS if given is None else given)
         self._perception = Perception(start.level)
         self._objectives.seen.take_in(self._perception.begin(start.opening, start.observation))
-        self._memories = {it.id: _Held(it, 0, carried=True) for it in carried.memories}
-        self._claims = {it.id: _Held(it, 0, carried=True) for it in carried.claims}
+        self._memories, self._claims = carried.memories, carried.claims
+        self._hold((*carried.memories, *carried.claims), 0, carried=True)
+
+    def _hold(self, learned: Iterable[Memory | Claim], turn: int, *, carried: bool = False) -> None:
+        self._held |= {it.id: {"from": turn, "to": None, "carried": carried} for it in learned}
 
     def apply(self, record: TurnRecord) -> None:
         """Add a finished turn."""
-        if self._objectives is not None:
-            before = self._objectives.open()
-            self._objectives.apply(self._perception.apply(record))
-            self.version += before != self._objectives.open()
+        before = self._objectives.open()
+        self._objectives.apply(self._perception.apply(record))
+        self.version += before != self._objectives.open()
 
     def learn(self, reflection: Reflection) -> None:
         """Add what a reflection yielded."""
-        turn = reflection.last_turn
-        if self._objectives is not None:
-            self._objectives.learn(reflection)
-        self._memories |= {it.id: _Held(it, turn) for it in reflection.memories}
-        self._claims |= {it.id: _Held(it, turn) for it in reflection.claims}
-        for change in reflection.memory_changes:
-            if memory := self._memories.get(change.id):
-                (memory.value,) = folded_memories((memory.value,), (change,))
-                gone = change.status in ("superseded", "invalidated")
-                memory.until = change.turn if gone else None
-        for claim_change in reflection.claim_changes:
-            if claim := self._claims.get(claim_change.id):
-                (claim.value,) = folded_claims((claim.value,), (claim_change,))
-                claim.until = turn if claim.value.status == "retired" else None
+        turn, changes = reflection.last_turn, reflection.memory_changes
+        self._objectives.learn(reflection)
+        self._memories = folded_memories((*self._memories, *reflection.memories), changes)
+        claims = (*self._claims, *reflection.claims)
+        self._claims = folded_claims(claims, reflection.claim_changes)
+        self._hold((*reflection.memories, *reflection.claims), turn)
+        gone = ("superseded", "invalidated")
+        ended = {it.id: it.turn if it.status in gone else None for it in changes}
+        changed = {it.id for it in reflection.claim_changes}
+        retired = (it.id for it in self._claims if it.status == "retired" and it.id in changed)
+        for known, end in {**ended, **dict.fromkeys(retired, turn)}.items():
+            if known in self._held:
+                self._held[known]["to"] = end
 
     def json(self) -> JSONObject:
         """Return every objective, memory and claim there ever was."""
-        known = self._objectives.all() if self._objectives else ()
+        known = self._objectives.all()
         return {
             "objectives": [{**it.model_dump(mode="json"), "opened": it.turn} for it in known],
-            "memories": [held.json() for held in self._memories.values()],
-            "claims": [held.json() for held in self._claims.values()],
+            "memories": [self._held_json(it) for it in self._memories],
+            "claims": [self._held_json(it) for it in self._claims],
         }
+
+    def _held_json(self, learned: Memory | Claim) -> JSONObject:
+        return {**learned.model_dump(mode="json"), **self._held[learned.id]}
 
 
 def reflection_json(reflection: Reflection) -> JSONObject:

@@ -61,24 +61,24 @@ class Library:
             self._look_around()
             return list(self._episodes.values())
 
-    def _look(self, seconds: float | None = None) -> tuple[list[Episode], int]:
+    def _look(self, seconds: float = math.inf) -> tuple[list[Episode], int]:
         """Return those that have begun, the newest first, and how many logs wait to be read.
 
         Only what changed is read: for ``seconds``, or longer where many are known, but at least
         one log, then the rest waits.
         """
         known = self._all()
-        until = math.inf
+        places = {it: str(it.folder.relative_to(self.workdir)) for it in known}
+        before = {it: self._summaries.known.get(place) for it, place in places.items()}
         waiting = []  # those whose logs have to be read from their beginning
         for episode in known:
             if episode.is_read:
                 _is_readable(episode)
-            elif not episode.recall(self._summaries.known.get(self._place(episode))):
+            elif not episode.recall(before[episode]):
                 waiting.append(episode)
         seen = set(known) - set(waiting)
-        if seconds is not None:
-            longer = min(1 + len(seen) / _EPISODES_PER_WAIT, _LONGEST_WAIT)
-            until = time.monotonic() + seconds * longer
+        longer = min(1 + len(seen) / _EPISODES_PER_WAIT, _LONGEST_WAIT)
+        until = time.monotonic() + seconds * longer
         label = f"Reading {counted(len(known), 'episode')}"
         for episode in sorted(waiting, key=_written, reverse=True):
             self._on_progress(label, len(seen) / len(known))
@@ -86,21 +86,11 @@ class Library:
             if _is_readable(episode) and time.monotonic() >= until:
                 break
         self._on_progress(label, 1.0)
-        kept = {}  # of what is over, or stopped; what is being played soon differs
-        for episode in known:
-            place = self._place(episode)
-            before = self._summaries.known.get(place)
-            if before and episode.is_summarised_by(before):
-                kept[place] = before
-            elif episode.is_read and episode.began and not episode.is_running():
-                kept[place] = episode.remember()
-        self._summaries.keep(kept)
+        now = {places[it]: it.remember(before[it]) for it in known}
+        self._summaries.keep({place: it for place, it in now.items() if it})
         begun = [(it.summary()["started"], it) for it in known if it in seen and it.began]
         begun.sort(key=lambda it: it[0], reverse=True)
         return [episode for _, episode in begun], len(known) - len(seen)
-
-    def _place(self, episode: Episode) -> str:
-        return str(episode.folder.relative_to(self.workdir))
 
     def get(self, episode_id: str) -> Episode | None:
         """Return the episode with that id, as its log stands; ``latest`` is what was played last.
@@ -217,7 +207,7 @@ class Library:
         )
 
     def index(
-        self, episodes: Iterable[Episode] | None = None, seconds: float | None = None
+        self, episodes: Iterable[Episode] | None = None, seconds: float = math.inf
     ) -> JSONObject:
         """Return the given episodes, or all, in rows, and the sums of their groups.
 

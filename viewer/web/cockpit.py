@@ -35,9 +35,11 @@ class Cockpit:
         self.token = new_token()
         self._redactor = Redactor(known_secrets)
         self._changed = threading.Condition()
-        self._folder: Path | None = None
+        self.folder: Path | None = None
+        """The episode that is controlled; None before the first one."""
+        self.under_way: Callable[[], str] = str
+        """Says what the game waits for before its first turn; nothing where that takes no time."""
         self._thoughts: object = ""
-        self._under_way: Callable[[], str] = str
         self._to_resume = ""
         self._hears = False
         self._until: int | None = None
@@ -68,9 +70,8 @@ class Cockpit:
             under_way: Says what is being fetched or started before the first turn.
         """
         with self._changed:
-            self._folder = folder.resolve()
+            self.folder, self.under_way = folder.resolve(), under_way
             self._thoughts, self._to_resume, self._hears = thoughts, to_resume, hears
-            self._under_way = under_way
             self._until = None if self._until is None else 0
             self._begun = self._told = 0
             self._said.clear()
@@ -103,19 +104,9 @@ class Cockpit:
         """Return whether the game waits before ``turn``; never if the page is not served."""
         return self._is_served and self._until is not None and turn > self._until
 
-    @property
-    def folder(self) -> Path | None:
-        """The episode that is controlled; None before the first one."""
-        return self._folder
-
-    @property
-    def under_way(self) -> str:
-        """What the game waits for before its first turn; empty where nothing takes long."""
-        return self._under_way()
-
     def controls(self, folder: Path) -> bool:
         """Return whether the episode in ``folder`` is the one that is controlled."""
-        return self._folder is not None and folder.resolve() == self._folder
+        return folder.resolve() == self.folder
 
     def to_resume(self, folder: Path) -> str:
         """Return the command that continues the episode, if it is the one that is controlled."""

@@ -47,10 +47,10 @@ class LogWatcher:
 
     async def _look(self) -> None:
         for looks in itertools.count():
-            if self.episode.has_news():
-                with suppress(OSError):  # gone for the moment; there may be another one soon
+            with suppress(OSError):  # gone for the moment; there may be another one soon
+                if self.episode.has_news():
                     await asyncio.to_thread(self.episode.refresh)
-                self.wake()
+                    self.wake()
             if looks % _LOOKS_PER_CHECK == 0 and self.running != self.episode.is_running():
                 self.running = not self.running
                 self.wake()

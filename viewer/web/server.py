@@ -2,6 +2,7 @@
 
 import hashlib
 import ipaddress
+import math
 import mimetypes
 import re
 import secrets
@@ -168,7 +169,7 @@ class Viewer:
         return Response(page("live"), media_type="text/html")
 
     def _index(self, request: Request) -> Response:
-        seconds = _PARTIAL_SECONDS if "partial" in request.query_params else None
+        seconds = _PARTIAL_SECONDS if "partial" in request.query_params else math.inf
         return _unless_same(request, self.library.index(seconds=seconds))
 
     def _curves(self, request: Request) -> Response:
@@ -234,6 +235,10 @@ class Viewer:
         episode = await run_in_threadpool(self._episode, request)
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
+        if len(self.streams) >= MOST_STREAMS:
+            raise HTTPException(
+                503, "Too many pages are following games here: close one, then reload this one."
+            )
         shown = request.headers.get("last-event-id"), request.query_params.get("after")
         turns = [int(it) for it in shown if it and re.fullmatch("[0-9]{1,9}", it)]
         last = turns[0] if turns else None  # of those that the client has
@@ -252,7 +257,7 @@ class Viewer:
             return episode
         folder = self.library.folder_of(wanted) if wanted else None
         if cockpit and (wanted is None or (folder and cockpit.controls(folder))):
-            raise HTTPException(202, cockpit.under_way)
+            raise HTTPException(202, cockpit.under_way())
         if wanted and self.library.is_coming(wanted):
             raise HTTPException(202, "")
         raise HTTPException(404, f"There is no episode “{wanted}” here.")
@@ -267,21 +272,13 @@ class _EventStream(StreamingResponse):
         super().__init__(self._events, media_type="text/event-stream")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream, unless there are too many."""
-        if len(self._others) >= MOST_STREAMS:
-            refusal = "Too many pages are following games here: close one, then reload this one."
-            await PlainTextResponse(refusal, 503)(scope, receive, send)
-            return
+        """Send events until the client or the server goes."""
         self._others.add(self)
         try:
-            await super().__call__(scope, receive, send)
+            async with aclosing(self._events):
+                await super().__call__(scope, receive, send)
         finally:
             self._others.remove(self)
-
-    async def stream_response(self, send: Send) -> None:
-        """Send events until the client or the server goes."""
-        async with aclosing(self._events):
-            await super().stream_response(send)
 
 
 def _unless_same(request: Request, value: JSONObject) -> Response:
