@@ -19,7 +19,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeAlias
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run from a checkout
 
@@ -64,11 +64,8 @@ _FEWEST = 5
 _KINDS = ("score", "carrying", "room", "sentence")
 
 
-class Candidate(NamedTuple):
-    """What could be an achievement, and when the walkthrough earns it."""
-
-    turn: int
-    achievement: Achievement
+Candidate: TypeAlias = tuple[int, Achievement]
+"""When the walkthrough earns what could be an achievement."""
 
 
 def candidates(folder: Path) -> Iterator[Candidate]:
@@ -94,7 +91,7 @@ def candidates(folder: Path) -> Iterator[Candidate]:
                     found += _named("take", "carrying", name)
             if seen.room is None and seen.score is None:
                 found += _sentences(event, said)
-            yield from (Candidate(event.turn, it) for it in found)
+            yield from ((event.turn, it) for it in found)
 
 
 def _named(verb: str, fact: str, name: str) -> list[Achievement]:
@@ -116,18 +113,18 @@ def _sentences(turn: TurnRecord, said: set[str]) -> list[Achievement]:
 
 def chosen(found: Sequence[Candidate], by_chance: set[str], most: int) -> list[Achievement]:
     """Choose at most ``most``, spread over the solution, none of them earned by chance."""
-    left = {it.achievement.name: it for it in found if it.achievement.name not in by_chance}
-    turns = max((it.turn for it in left.values()), default=1)
+    left = {it.name: (turn, it) for turn, it in found if it.name not in by_chance}
+    turns = max((turn for turn, _ in left.values()), default=1)
     parts: dict[int, list[Candidate]] = {}
-    for it in left.values():
-        parts.setdefault((it.turn - 1) * most // turns, []).append(it)
+    for turn, it in left.values():
+        parts.setdefault((turn - 1) * most // turns, []).append((turn, it))
     best: list[Candidate] = []
     used = dict.fromkeys(_KINDS, 0)
     for _, part in sorted(parts.items()):
-        it = min(part, key=lambda it: (used[it.achievement.fact], -it.turn))
-        used[it.achievement.fact] += 1
-        best.append(it)
-    return [it.achievement for it in sorted(best)]
+        turn, it = min(part, key=lambda each: (used[each[1].fact], -each[0]))
+        used[it.fact] += 1
+        best.append((turn, it))
+    return [it for _, it in sorted(best)]
 
 
 def played(story: Path, player: str, seed: int, turns: int, **settings: object) -> Iterator[Path]:
@@ -168,7 +165,7 @@ def make(
         list(candidates(folder))
         for folder in played(story, "walkthrough", seed, len(commands), **walk)
     )
-    by_name = {it.achievement.name: it.achievement for it in found}
+    by_name = {it.name: it for _, it in found}
     everything = Achievements(tuple(by_name.values()), sha256="")
     by_chance = set[str]()
     for chance in _RANDOM_SEEDS:

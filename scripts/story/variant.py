@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable
 from random import Random
 
-from scripts.story.layout import COMPASS, DOORS, Layout, draw, neighbours
+from scripts.story.layout import COMPASS, DOORS, ROOM_OF, Layout, draw, neighbours
 from scripts.story.source import TemplateError, render
 from scripts.story.wording import WORDS, Wording, cased_like, indefinite_article, titled
 
@@ -61,8 +61,9 @@ class Variant:
         if label in self.words:
             return cased_like(text, "", self.words(label))
         kind, _, of = label.partition(".")
-        host = self.layout.hosts["cellar"]
-        by_kind: dict[str, Callable[[], str]] = {
+        layout, texts, winds = self.layout, self._texts, list(COMPASS)
+        host, wind = layout.hosts["cellar"], layout.wind
+        marks: dict[str, Callable[[], str]] = {
             "title": lambda: titled(self.words(text.lower())),
             "names": lambda: self._names(of),
             "text": lambda: self._filled(self._chosen[of]),
@@ -70,18 +71,25 @@ class Variant:
             "ways": lambda: self._ways(of, text),
             "end": lambda: "There is only sea that way.",
             "moves": self._moves,
-            "place": lambda: self._placed(label),
-            "hint": lambda: self._filled(self._texts["hints"][of], self._place(of)),
+            "place.card": lambda: self._place("card"),
+            "place.watering_can.initial": lambda: self._filled(texts["left"][layout.can_place]),
+            "place.kipper.smell": self._smell,
+            "hint": lambda: self._filled(texts["hints"][of], self._place(of)),
             "trapdoor": lambda: host if of == "room" else self.words(host.replace("_", " ")),
-            "wind": lambda: self._wind(of, text),
+            "wind": lambda: _turned(text, wind),
+            "wind.article": lambda: indefinite_article(wind).upper(),
+            "wind.number": lambda: str(winds.index(wind)),
+            "wind.start": lambda: str(winds.index(layout.first_wind)),
+            "wind.hum": lambda: str(texts["winds"][wind][1]),
+            "wind.others": self._other_winds,
             "article": lambda: indefinite_article(self.words(of)),
         }
         try:
             if ">" in label:
                 here, _, there = label.partition(">")
-                here = self.layout.hosts[there] if here == "to" else here
-                return _turned(text, self.layout.ways[here, there])
-            return by_kind[kind]()
+                here = layout.hosts[there] if here == "to" else here
+                return _turned(text, layout.ways[here, there])
+            return marks[label if label in marks else kind]()
         except KeyError as error:
             raise TemplateError(f"nothing is known about the mark {label!r}: {error}") from error
 
@@ -144,33 +152,16 @@ class Variant:
         place = self.layout.can_place if thing == "watering_can" else self.layout.places[thing]
         return self._filled(self._texts["places"][place])
 
-    def _placed(self, label: str) -> str:
-        if label == "place.card":
-            return self._place("card")
-        if label == "place.watering_can.initial":
-            return self._filled(self._texts["left"][self.layout.can_place])
-        if label == "place.kipper.smell":
-            in_kitchen = self.layout.places["kipper"] in ("kitchen_table", "rail", "larder")
-            return self._filled(self._texts["smell"]["with_kipper" if in_kitchen else "without"])
-        raise KeyError(label)
+    def _smell(self) -> str:
+        in_kitchen = ROOM_OF[self.layout.places["kipper"]] == "kitchen"
+        return self._filled(self._texts["smell"]["with_kipper" if in_kitchen else "without"])
 
-    def _wind(self, of: str, text: str) -> str:
-        numbers = {wind: number for number, wind in enumerate(COMPASS)}
-        winds = self._texts["winds"]
-        if of == "others":
-            return "\n                 ".join(
-                f'{numbers[wind]}: print "{said}";'
-                for wind, (said, _) in winds.items()
-                if wind != self.layout.wind
-            )
-        values: dict[str, Callable[[], str]] = {
-            "": lambda: _turned(text, self.layout.wind),
-            "article": lambda: indefinite_article(self.layout.wind).upper(),
-            "number": lambda: str(numbers[self.layout.wind]),
-            "start": lambda: str(numbers[self.layout.first_wind]),
-            "hum": lambda: str(winds[self.layout.wind][1]),
-        }
-        return values[of]()
+    def _other_winds(self) -> str:
+        return "\n                 ".join(
+            f'{number}: print "{self._texts["winds"][wind][0]}";'
+            for number, wind in enumerate(COMPASS)
+            if wind != self.layout.wind
+        )
 
 
 def _turned(text: str, direction: str) -> str:
