@@ -1,7 +1,6 @@
 """How far an evaluation is: episodes and turns played, and the time left."""
 
 from collections.abc import Sequence
-from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -22,7 +21,7 @@ def say(console: Console, line: str, style: str = "") -> None:
     console.print(Text(line, style), soft_wrap=True)
 
 
-class ProgressBars:
+class ProgressBars(Progress):
     """Two bars on a terminal; a line for each episode that has ended, everywhere."""
 
     def __init__(
@@ -34,13 +33,7 @@ class ProgressBars:
         max_cost: float | None = None,
     ) -> None:
         """``turns_before`` holds every episode of the plan: the turns of earlier runs."""
-        self._console = console
-        self._needs_cost = max_cost is not None
-        self._whole = plan.turns
-        self._turns = turns_before
-        """Turns done of each episode; all of them once it has ended, however early."""
-        self._ended = sum(turns >= plan.turns for turns in turns_before.values())
-        self._bars = Progress(
+        super().__init__(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -49,18 +42,16 @@ class ProgressBars:
             auto_refresh=False,  # only one thread writes, and learns when nobody reads
             speed_estimate_period=_SPEED_SECONDS,
         )
+        self._needs_cost = max_cost is not None
+        self._whole = plan.turns
+        self._turns = turns_before
+        """Turns done of each episode; all of them once it has ended, however early."""
+        self._ended = sum(turns >= plan.turns for turns in turns_before.values())
         total = len(turns_before)
-        self._episodes = self._bars.add_task("episodes", total=total, completed=self._ended)
-        self._all_turns = self._bars.add_task(
+        self._episodes = self.add_task("episodes", total=total, completed=self._ended)
+        self._all_turns = self.add_task(
             "turns", total=total * self._whole, completed=sum(turns_before.values())
         )
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self._bars.stop()
 
     def show(self, running: Sequence[tuple[Cell, int]]) -> None:
         """Count the turns of the episodes being played."""
@@ -69,7 +60,7 @@ class ProgressBars:
 
     def say(self, line: str) -> None:
         """One line above the bars."""
-        say(self._console, line)
+        say(self.console, line)
 
     def ended(self, cell: Cell, played: EpisodeFigures, failure: str) -> None:
         """Say how an episode ended."""
@@ -81,7 +72,7 @@ class ProgressBars:
         score += f" with {counted(played.hints, 'hint')}" if played.hints else ""
         style = "" if played.finished else "red"
         line = f"{cell}: {one_line(how)}, {counted(played.turns, 'turn')}{score}"
-        say(self._console, line, style)
+        say(self.console, line, style)
         billed = played.billed
         if self._needs_cost and billed.calls and not billed.cost:
             self._needs_cost = False
@@ -89,6 +80,6 @@ class ProgressBars:
         self._update()
 
     def _update(self) -> None:
-        self._bars.update(self._episodes, completed=self._ended)
-        self._bars.update(self._all_turns, completed=sum(self._turns.values()))
-        self._bars.refresh()
+        self.update(self._episodes, completed=self._ended)
+        self.update(self._all_turns, completed=sum(self._turns.values()))
+        self.refresh()
