@@ -87,6 +87,7 @@ REFUSED: list[tuple[Any, str]] = [
     # What the rules of chat completions say of it.
     (body(USER, {**CALL, "name": "a.b"}, ANSWER), "does not match"),
     (body(USER, {**CALL, "arguments": "{x"}, ANSWER), "JSON object"),
+    (body(USER, {**CALL, "arguments": {}}, ANSWER), "Invalid type for 'input[1].arguments'"),
     (body(tools=[]), "empty array"),
     (body(tools=[{**TOOL, "name": "a.b"}]), "does not match"),
     (body(tools=[TOOL, TOOL]), "unique"),
