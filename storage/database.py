@@ -84,10 +84,9 @@ class KnowledgeDatabase:
         Raises:
             StorageError: The database failed.
         """
-        with self._translated(), self._engine.connect() as connection:
-            connection.execution_options(**{_READING: True})
-            with connection.begin():
-                yield connection
+        reading = self._engine.execution_options(**{_READING: True})
+        with self._translated(), reading.begin() as connection:
+            yield connection
 
     def close(self) -> None:
         """Close all connections."""

@@ -11,7 +11,7 @@ from session.knowledge import Edits, Passage, Reflection, Scored
 from session.perception.perception import Perception
 from session.record.event_log import EVENTS_FILE, EpisodeDamagedError, read
 from session.record.fold import EpisodeFold
-from session.record.schema import EpisodeResumed, EpisodeStart, Event, KnowledgeLoaded
+from session.record.schema import Entry, EpisodeResumed, EpisodeStart, KnowledgeLoaded
 from storage.errors import LogRefusedError
 from storage.tables import AT_EVERY_LEVEL
 
@@ -66,12 +66,11 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
     Raises:
         LogRefusedError: The log is missing or damaged.
     """
-    fold, attempts = EpisodeFold(), _Attempts()
+    fold = _Attempts()
     with _explained(folder):
         for entry in read(folder):
             fold.take(entry)
-            attempts.take(entry.event)
-        if fold.start is None or fold.start.trunk or not attempts.is_stored:
+        if fold.start is None or fold.start.trunk or not fold.is_stored:
             return None  # what a branch learned from its trunk is in the account of that
         episode = _episode(
             fold.start,
@@ -82,10 +81,9 @@ def read_episode(folder: Path) -> EpisodeKnowledge | None:
             end_reason=fold.end_reason,
             level=str(fold.start.level),
         )
-    reflections = {reflection.number: reflection for reflection in fold.reflections}
-    passages, scores = attempts.map.passages(), tuple(attempts.scores)
-    learned = tuple(reflections.values())
-    return EpisodeKnowledge(episode, fold.known.edits, learned, passages, scores)
+    learned = tuple({reflection.number: reflection for reflection in fold.reflections}.values())
+    passages, scored = fold.map.passages(), tuple(fold.scored)
+    return EpisodeKnowledge(episode, fold.known.edits, learned, passages, scored)
 
 
 def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
@@ -102,36 +100,37 @@ def read_imports(folder: Path) -> Iterator[EpisodeKnowledge]:
                 yield EpisodeKnowledge(_episode(event, time), event.edits)
 
 
-class _Attempts:
+class _Attempts(EpisodeFold):
     """What an episode tried and what scored, as its player knew it; not what others passed on."""
 
     def __init__(self) -> None:
-        self.scores: list[Scored] = []
+        super().__init__()
+        self.scored: list[Scored] = []
         self.is_stored = False
         """Whether any of it was played with storage."""
         self._since: list[str] = []
         """Commands since the last of these."""
-        self._uid = ""
         self._run = 0
         self.map = WorldMap()
         self._perception: Perception | None = None
 
-    def take(self, event: Event) -> None:
-        """Learn from an event."""
+    def take(self, entry: Entry) -> None:
+        """Add what one line says."""
+        super().take(entry)
+        event = entry.event
         if isinstance(event, EpisodeStart | EpisodeResumed):
             self.is_stored |= event.settings.get("storage_enabled", True)
         if isinstance(event, EpisodeStart):
-            self._uid = event.uid
             self._perception = Perception(event.level)
             self.map.begin(self._perception.begin(event.opening, event.observation))
-        elif isinstance(event, TurnRecord) and self._perception:
+        elif isinstance(event, TurnRecord) and self.start and self._perception:
             record = self._perception.apply(event)
             self.map.apply(record)
             if not record.command:
                 return
             if record.scored or record.died or record.won:
                 scored = Scored(
-                    episode=self._uid,
+                    episode=self.start.uid,
                     run=self._run,
                     turn=record.turn,
                     room=record.place,
@@ -141,7 +140,7 @@ class _Attempts:
                     died=bool(record.died),
                     won=record.won,
                 )
-                self.scores.append(scored)
+                self.scored.append(scored)
                 self._since.clear()
             else:
                 self._since.append(record.command)

@@ -10,23 +10,17 @@ from mcp_ghost.redact import Redactor
 from session.events import event_fields
 from session.record.display import EpisodeDisplay
 from session.record.event_log import entry_of
-from session.record.schema import Entry, LoggedEvent
+from session.record.schema import DOING, Entry, LoggedEvent
 from session.record.summary import StorySoFar
 
-_THINKS = "Turn {turn}: the {who} thinks …"
 _WAITED_FOR = {
-    "turn_start": _THINKS,
-    "mcp_session_start": _THINKS,
-    "mcp_iteration_start": _THINKS,
-    "mcp_tool_call": "Turn {turn}: {tool_name} …",
-    "mcp_tool_result": _THINKS,
-    "mcp_tool_error": _THINKS,
-    "mcp_tool_timeout": _THINKS,
-    "llm_retry": "Waiting before asking the model again …",
-    "agent_action": "> {action}",
-    "game_paused": "Paused before turn {turn} …",
+    "thinking": "Turn {turn}: the {who} thinks …",
+    "tool": "Turn {turn}: {tool_name} …",
+    "waiting": "Waiting before asking the model again …",
+    "": "> {action}",
+    "paused": "Paused before turn {turn} …",
 }
-"""What an event says is waited for next."""
+"""What an episode is doing -> what is waited for meanwhile."""
 
 _IN_ANSWER = re.compile(r'"thinking"\s*:\s*"((?:[^"\\]|\\.)*)', re.DOTALL)
 """The thinking in an answer of which only the beginning may be there."""
@@ -132,11 +126,11 @@ class TerminalView(logging.Handler):
             self._waited_for = ""
             self._screen.idle()
         self._display.show(entry)
-        if isinstance(entry.event, LoggedEvent) and entry.event.event_type in _WAITED_FOR:
+        if isinstance(entry.event, LoggedEvent) and entry.event.event_type in DOING:
             start = self._so_far.start
             who = "model" if start is None or start.asks_a_model else "player"
             known = {"turn": "?", "action": "", "who": who, **entry.event.fields}
-            self._waited_for = _WAITED_FOR[entry.event.event_type].format(**known)
+            self._waited_for = _WAITED_FOR[DOING[entry.event.event_type]].format(**known)
             self._thoughts.begin()
             self._wait()
 

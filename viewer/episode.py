@@ -1,7 +1,7 @@
 """An episode to look at: its log's index and the fold of it, for any number of threads."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -11,22 +11,13 @@ from mcp_ghost.results import JSONObject
 from session.game_state import Hint, TurnRecord
 from session.record.event_log import EVENTS_FILE
 from session.record.index import Line, LogIndex, LogReplacedError, Span, is_being_written
-from session.record.schema import Entry, EpisodeStart, LoggedEvent, ModelCall
+from session.record.schema import DOING, Entry, EpisodeStart, LoggedEvent, ModelCall
 from session.record.summary import next_steps
 from viewer.episode_view import EpisodeView, Spent, Took
 from viewer.experiments.notes import Notes
 from viewer.model_calls import ModelCalls
 from viewer.summaries import Remembered
 from viewer.turns import TURNS_PER_CHUNK, Timeline, turn_json
-
-_DOING = {
-    **dict.fromkeys(("turn_start", "mcp_session_start", "mcp_iteration_start"), "thinking"),
-    **dict.fromkeys(("mcp_tool_result", "mcp_tool_error", "mcp_tool_timeout"), "thinking"),
-    "mcp_tool_call": "tool",
-    "llm_retry": "waiting",
-    "agent_action": "",
-    "game_paused": "paused",
-}
 
 
 class Episode:
@@ -226,20 +217,21 @@ class Episode:
 
     def turns(self, first: int, last: int) -> list[JSONObject]:
         """Return the turns from ``first`` to ``last``, as far as there are any."""
-        with self._lock:
-            log = self._log
-            found = [
-                (self._spans[n], self._timeline.of_turn(n))
-                for n in range(first, last + 1)
-                if n in self._spans
-            ]
-        return [turn_json(*turn, steps) for span, steps in found if (turn := _turn(log, span))]
+        timeline, logged = self._timeline, self._logged(range(first, last + 1))
+        return [turn_json(it, time, timeline.of_turn(it.turn)) for it, time in logged]
 
     def records(self) -> list[TurnRecord]:
         """Return every turn as it was logged."""
+        return [record for record, _ in self._logged(self._spans)]
+
+    def _logged(self, turns: Iterable[int]) -> Iterator[tuple[TurnRecord, str]]:
+        """Yield each of these turns with its time, unless it is gone."""
         with self._lock:
-            log, spans = self._log, list(self._spans.values())
-        return [turn[0] for span in spans if (turn := _turn(log, span))]
+            log, spans = self._log, [self._spans[it] for it in turns if it in self._spans]
+        for span in spans:
+            entry = log.read(span)
+            if entry and isinstance(entry.event, TurnRecord):
+                yield entry.event, entry.time
 
     def model_calls(self, turn: int) -> list[JSONObject]:
         """Return what models were sent in a turn, and what came back."""
@@ -248,10 +240,7 @@ class Episode:
 
     def tool_result(self, turn: int, number: int) -> str | None:
         """Return the whole result of a turn's tool call, counted from 0."""
-        with self._lock:
-            log, span = self._log, self._spans.get(turn)
-        found = _turn(log, span) if span else None
-        tools = found[0].tools if found else ()
+        tools = [tool for record, _ in self._logged([turn]) for tool in record.tools]
         return tools[number].result if 0 <= number < len(tools) else None
 
 
@@ -268,9 +257,9 @@ class Activity:
         """Learn from one line."""
         match entry.event:
             case LoggedEvent(event_type, fields):
-                if event_type not in _DOING:
+                if event_type not in DOING:
                     return
-                self._doing = _DOING[event_type]
+                self._doing = DOING[event_type]
                 self._tool = str(fields.get("tool_name", "")) if self._doing == "tool" else ""
             case ModelCall() | Hint():
                 return
@@ -286,11 +275,3 @@ class Activity:
             age = time.time() - datetime.fromisoformat(self._since).timestamp()
         doing = {"doing": self._doing, "tool": self._tool, "turn": self._turn}
         return {**doing, "seconds": max(0.0, round(age, 1))}
-
-
-def _turn(log: LogIndex, span: Span) -> tuple[TurnRecord, str] | None:
-    """Return the turn at ``span`` and its time; None if it is gone."""
-    entry = log.read(span)
-    if entry is None or not isinstance(entry.event, TurnRecord):
-        return None
-    return entry.event, entry.time

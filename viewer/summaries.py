@@ -7,6 +7,7 @@ written is as good as none.
 import hashlib
 import json
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,27 +41,22 @@ class Summaries:
 
     def __init__(self, workdir: Path) -> None:
         self._file = workdir / SUMMARIES_FILE
-        self._known: dict[str, Remembered] | None = None
 
-    @property
+    @cached_property
     def known(self) -> dict[str, Remembered]:
         """What was kept; read from the disk once."""
-        if self._known is None:
-            self._known = {}
-            with suppress(OSError, ValueError):
-                head, _, body = read_regular(self._file, follow=False).partition(b"\n")
-                kept = json.loads(body) if head == _head(body) else {}
-                self._known = {
-                    it: Remembered(tuple(state), row) for it, (state, row) in kept.items()
-                }
-        return self._known
+        with suppress(OSError, ValueError):
+            head, _, body = read_regular(self._file, follow=False).partition(b"\n")
+            kept = json.loads(body) if head == _head(body) else {}
+            return {it: Remembered(tuple(state), row) for it, (state, row) in kept.items()}
+        return {}
 
     def keep(self, known: dict[str, Remembered]) -> None:
         """Put these in the place of all others, unless nothing has changed."""
         states = {name: it.state for name, it in known.items()}
         if states == {name: it.state for name, it in self.known.items()}:
             return
-        self._known = known
+        self.known = known
         with suppress(OSError):  # a folder of somebody else, a full disk: read again next time
             body = encoded(known)
             write_whole(self._file, _head(body) + b"\n" + body, mode=PRIVATE)

@@ -174,6 +174,16 @@ class LoggedEvent(NamedTuple):
     fields: Mapping[str, Any]
 
 
+DOING = {
+    **dict.fromkeys(("turn_start", "mcp_session_start", "mcp_iteration_start"), "thinking"),
+    **dict.fromkeys(("mcp_tool_result", "mcp_tool_error", "mcp_tool_timeout"), "thinking"),
+    "mcp_tool_call": "tool",
+    "llm_retry": "waiting",
+    "agent_action": "",
+    "game_paused": "paused",
+}
+"""Type of a logged event -> what the episode is doing from then on."""
+
 Event: TypeAlias = (
     EpisodeStart
     | KnowledgeLoaded

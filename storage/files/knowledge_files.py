@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from mcp_ghost.files import write_whole
@@ -101,19 +101,16 @@ def log_import(
     """
     uid = new_uid()
     logger = logging.Logger("zorkgpt.knowledge", logging.DEBUG)
+    named = {"uid": uid, "story": story, "story_sha256": story_sha256, "model": EDITOR}
+    read = KnowledgeLoaded(episode_id=f"import-{uid}", **named, edits=edits)
     try:
-        log = EventLog(folder, secrets)
+        with closing(EventLog(folder, secrets)) as log:
+            logger.addHandler(log)
+            write(logger, f"Edits of {story} are read", read)
     except EpisodeLockedError as error:
         raise StorageError(f"Another import is running in {folder}: try again.") from error
-    except OSError as error:
-        raise StorageError(f"Cannot write {error.filename}: {error.strerror}.") from error
-    logger.addHandler(log)
-    try:
-        named = {"uid": uid, "story": story, "story_sha256": story_sha256, "model": EDITOR}
-        read = KnowledgeLoaded(episode_id=f"import-{uid}", **named, edits=edits)
-        write(logger, f"Edits of {story} are read", read)
     except EpisodeNotKeptError as error:
         raise StorageError(str(error)) from error
-    finally:
-        log.close()
+    except OSError as error:
+        raise StorageError(f"Cannot write {error.filename}: {error.strerror}.") from error
     return next(it for it in read_imports(folder) if it.episode.uid == uid)
