@@ -248,16 +248,14 @@ def _spread(values: Iterable[float | None]) -> Figures | None:
     return {name: round(value, 6) for name, value in Spread.of(there)._asdict().items()}
 
 
-class LogTail:
+class LogTail(LogIndex):
     """Counts the finished turns in a log that another process writes."""
 
-    def __init__(self, path: Path) -> None:
-        self.turns = 0
-        self._log = LogIndex(path)
+    turns = 0
 
     def update(self) -> int:
         """Read what was added; the turns so far."""
         with suppress(FileNotFoundError):
-            for line in self._log.read_new():
+            for line in self.read_new():
                 self.turns += line.entry is not None and isinstance(line.entry.event, TurnRecord)
         return self.turns

@@ -121,9 +121,8 @@ def _refuse_other_shards(
                 f"The shard {number}/{count} appears more than once, in {' and '.join(in_them)}: "
                 "name one of them."
             )
-    whole = [folder for folder in parts if folder not in shard_of]
     missing = [number for number, in_them in folders.items() if not in_them]
-    if missing and not whole:
+    if missing and len(shard_of) == len(parts):  # else one of them is whole
         agreed = next(iter(parts.values()))
         shards = ({**agreed, "shard": (number, count)} for number in missing)
         lost = {key.row[::2] for shard in shards for key in cells_of(shard)}
@@ -160,12 +159,10 @@ def _copy_logs(logs: Mapping[Cell, Path], out: Path) -> int:
 
     An episode's event log comes last, so that an episode is there whole or not at all.
     """
-    missing = {}
-    for key, log in logs.items():
-        if (out / key.place / EVENTS_FILE).is_file():
-            _check_same(key, log, out / key.place)
-        else:
-            missing[key] = log
+    there = [key for key in logs if (out / key.place / EVENTS_FILE).is_file()]
+    for key in there:
+        _check_same(key, logs[key], out / key.place)
+    missing = {key: log for key, log in logs.items() if key not in there}
     for key, log in missing.items():
         files = [it for it in log.iterdir() if it.is_file() and not it.is_symlink()]
         for path in sorted(files, key=lambda path: path.name == EVENTS_FILE):

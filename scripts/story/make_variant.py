@@ -23,6 +23,7 @@ from game_interface import Facts, open_game
 from game_interface.errors import GameError, StoryFormatError
 from mcp_ghost.cli.arguments import Parser, add_flags, seed_number, whole_number
 from mcp_ghost.cli.program import DONE, Errors, program
+from mcp_ghost.files import write_whole
 from scripts.story.make_achievements import make as make_achievements
 from scripts.story.source import BuildError, TemplateError, compiled
 from scripts.story.variant import Variant
@@ -104,20 +105,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make(options: argparse.Namespace) -> int:
-    for folder in (options.out, options.walkthroughs):
-        if folder:
-            folder.mkdir(parents=True, exist_ok=True)
     for seed in range(options.seed, options.seed + options.count):
         made = make(seed)
         name = f"fresh-{seed}"
-        (options.out / f"{name}.z5").write_bytes(made.story)
-        profile = options.out / f"{name}{PROFILE_SUFFIX}"
-        profile.write_bytes(made.profile)
-        achievements = make_achievements(options.out / f"{name}.z5", made.walkthrough)
-        (options.out / f"{name}{SUFFIX}").write_text(achievements, encoding="utf-8")
+        story, profile = options.out / f"{name}.z5", options.out / f"{name}{PROFILE_SUFFIX}"
+        write_whole(story, made.story)
+        write_whole(profile, made.profile)
+        write_whole(options.out / f"{name}{SUFFIX}", make_achievements(story, made.walkthrough))
         if options.walkthroughs:
             solution = "\n".join(made.walkthrough) + "\n"
-            (options.walkthroughs / f"{name}.txt").write_text(solution, encoding="utf-8")
+            write_whole(options.walkthroughs / f"{name}.txt", solution)
         print(f"{name}.z5: {read_profile(profile).title}", flush=True)
     return DONE
 
