@@ -104,7 +104,8 @@ def means(sample: Sample, turns: int, base: Sample | None = None) -> Figures:
 
 def learning(played: StoredEvaluation) -> list[Figures]:
     """Each variant's scores by the number of the episode; empty where there is one of each seed."""
-    numbers, turns, points = range(1, int(played.agreed["episodes"]) + 1), played.turns, []
+    numbers, turns = range(1, int(played.agreed["episodes"]) + 1), played.turns
+    points = []
     for variant, number in itertools.product(played.variants, numbers if len(numbers) > 1 else ()):
         sample = played.of(variant)
         first, now = (

@@ -36,7 +36,8 @@ class StoredEvaluation:
         known = {}
         for game, story in games.items():
             kept = achievements_kept(folder, game)
-            if path := kept if kept.is_file() else shipped().get(story.get("sha256", "")):
+            path = kept if kept.is_file() else shipped().get(story.get("sha256", ""))
+            if path:
                 known[game] = Achievements.read(path)
         episodes = {}
         for key in cells_of(agreed):
