@@ -188,27 +188,17 @@ class Game:
         return sha256(_all_text(reply).encode("utf-8", "replace")).hexdigest()[:16]
 
     def _seen(self, reply: Reply, progress: Progress) -> _Moment:
-        memory, ending, waits_for = self._memory(reply), progress.ending, reply.waits_for
-        if ending and waits_for == "key":  # which would be of no use
-            waits_for = "line"
-        if reply.facts:
-            facts = reply.facts
-        elif self._reader and memory:
-            facts = self._reader.read(
-                memory,
-                ending=ending,
-                waits_for=waits_for,
-                status_line=reply.status_line,
-                player_globals=progress.player_globals,
-            )
-        else:
-            facts = Facts(
-                dead=ending == "death",
-                won=ending == "victory",
-                world_hash=progress.said,
-                waits_for=waits_for,
-                status_line=reply.status_line,
-            )
+        memory, ending = self._memory(reply), progress.ending
+        asks_for_key = ending and reply.waits_for == "key"  # which would be of no use
+        facts = reply.facts or Facts(
+            dead=ending == "death",
+            won=ending == "victory",
+            world_hash=progress.said,
+            waits_for="line" if asks_for_key else reply.waits_for,
+            status_line=reply.status_line,
+        )
+        if self._reader and memory:
+            facts = self._reader.read(memory, facts, progress.player_globals)
         return _Moment(reply, progress, facts)
 
     def _asks_at_end(self, reply: Reply) -> bool:

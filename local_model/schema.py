@@ -37,15 +37,6 @@ class _Bounder:
 
     def __init__(self, root: JsonSchema) -> None:
         self._root = root
-        self._by_type: dict[str, Callable[[JsonSchema, frozenset[str]], JsonSchema]] = {
-            "object": self._object,
-            "array": self._array,
-            "string": _string,
-            "integer": _integer,
-            "number": _number,
-            "boolean": lambda _schema, _seen: {"type": "boolean"},
-            "null": lambda _schema, _seen: {"type": "null"},
-        }
 
     def visit(self, schema: JsonSchema | bool, seen: frozenset[str]) -> JsonSchema:
         schema, seen = self._resolved(_as_object(schema), seen)
@@ -64,9 +55,19 @@ class _Bounder:
         kind = schema.get("type") or implied
         if isinstance(kind, list):
             return self._any_of(schema, ({"type": each} for each in kind), seen)
-        if kind not in self._by_type:
-            raise SchemaError(f"{kind!r} is not a JSON type")
-        return self._by_type[kind](schema, seen)
+        match kind:
+            case "object":
+                return self._object(schema, seen)
+            case "array":
+                return self._array(schema, seen)
+            case "string":
+                low, high = _sizes(schema, "Length", MAX_STRING)
+                return {"type": "string", "minLength": low, "maxLength": high}
+            case "integer" | "number":
+                return _number(schema, kind)
+            case "boolean" | "null":
+                return {"type": kind}
+        raise SchemaError(f"{kind!r} is not a JSON type")
 
     def _resolved(
         self, schema: JsonSchema, seen: frozenset[str]
@@ -120,10 +121,7 @@ class _Bounder:
         }
 
     def _array(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
-        low = int(schema.get("minItems", 0))
-        high = max(low, min(int(schema.get("maxItems", MAX_ITEMS)), MAX_ITEMS))
-        if low > schema.get("maxItems", high):
-            raise SchemaError("minItems is greater than maxItems")
+        low, high = _sizes(schema, "Items", MAX_ITEMS)
         try:
             items = self.visit(schema.get("items", True), seen)
         except SchemaError:
@@ -158,41 +156,33 @@ COMBINED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _string(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
-    low = int(schema.get("minLength", 0))
-    if low > schema.get("maxLength", low):
-        raise SchemaError("minLength is greater than maxLength")
-    high = max(low, min(int(schema.get("maxLength", MAX_STRING)), MAX_STRING))
-    return {"type": "string", "minLength": low, "maxLength": high}
+def _sizes(schema: JsonSchema, of: str, most: int) -> tuple[int, int]:
+    """Return the limits of a string's length, or of the number of items in an array."""
+    low = int(schema.get(f"min{of}", 0))
+    if low > schema.get(f"max{of}", low):
+        raise SchemaError(f"min{of} is greater than max{of}")
+    return low, max(low, min(int(schema.get(f"max{of}", most)), most))
 
 
-def _integer(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
-    low, high = _limits(schema, step=1)
-    first = None if low is None else math.ceil(low)
-    return _within("integer", first, None if high is None else math.floor(high))
+def _number(schema: JsonSchema, kind: str) -> JsonSchema:
+    """Return the numbers between two limits, of which a missing one is made up.
 
-
-def _number(schema: JsonSchema, _seen: frozenset[str]) -> JsonSchema:
-    """Allow two decimals: without a step a small model writes digits for ever."""
-    return {**_within("number", *_limits(schema, step=0.01)), "multipleOf": 0.01}
-
-
-def _limits(schema: JsonSchema, *, step: float) -> tuple[float | None, float | None]:
-    """Return inclusive limits; `step` is what an exclusive one moves by."""
+    They have two decimals at most: without a step a small model writes digits for ever.
+    """
+    is_whole = kind == "integer"
+    step = 1 if is_whole else 0.01  # what an exclusive limit moves by
     lows = (("minimum", 0), ("exclusiveMinimum", step))
     highs = (("maximum", 0), ("exclusiveMaximum", -step))
-    return (
-        max((schema[key] + shift for key, shift in lows if key in schema), default=None),
-        min((schema[key] + shift for key, shift in highs if key in schema), default=None),
-    )
-
-
-def _within(kind: str, low: float | None, high: float | None) -> JsonSchema:
-    """Return numbers between two limits, of which a missing one is made up."""
+    low = max((schema[key] + shift for key, shift in lows if key in schema), default=None)
+    high = min((schema[key] + shift for key, shift in highs if key in schema), default=None)
+    if is_whole:
+        low = None if low is None else math.ceil(low)
+        high = None if high is None else math.floor(high)
     if low is None:
         low = 0 if high is None or high >= 0 else high - MAX_SPAN
     if high is None:
         high = low + MAX_SPAN
     if low > high:
         raise SchemaError(f"no {kind} lies between minimum and maximum")
-    return {"type": kind, "minimum": low, "maximum": high}
+    limits = {"type": kind, "minimum": low, "maximum": high}
+    return limits if is_whole else {**limits, "multipleOf": step}

@@ -7,7 +7,7 @@ list with a thing whose name cannot be read is unknown, for many stories make up
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from itertools import takewhile
 from typing import Literal, TypeAlias
@@ -102,15 +102,9 @@ class FactsReader:
         return tuple(it for it in range(_GLOBALS) if at_start.global_value(it) == self._player)
 
     def read(
-        self,
-        memory: MachineMemory,
-        *,
-        ending: Ending | None,
-        waits_for: Waits | None = "line",
-        status_line: str = "",
-        player_globals: tuple[int, ...] = (),
+        self, memory: MachineMemory, known: Facts, player_globals: tuple[int, ...] = ()
     ) -> Facts:
-        """Return the facts of this moment."""
+        """Return the facts of this moment, of which some are `known` from the engine."""
         player = self._player
         if self._is_guess and player:
             held = [memory.global_value(it) == player for it in player_globals]
@@ -120,14 +114,13 @@ class FactsReader:
             outside = self._profile.rooms or 0
             inside = [*takewhile(lambda it: it != outside, memory.holders(player))]
             room = inside[-1] if inside else None
-        if room is not None and not memory.exists(room):
-            room = None
+        room = room if memory.exists(room or 0) else None
         test = self._profile.dark_when
         dark = test is not None and memory.global_value(test.index) == test.value
         index, deaths = self._globals.score, _value(memory, self._globals.deaths)
         score = None if index is None else score_in(memory, index, self._globals.score_form)
         if self._profile.score_is_victory:
-            score = int(ending == "victory")
+            score = int(known.won)
         if deaths is None and self._profile.ending and self._profile.deaths_are_final:
             deaths = 0
         inventory = None  # of a player that was guessed unknown, unless it is in the room
@@ -135,7 +128,8 @@ class FactsReader:
         if player and is_certain and not self._profile.lists_more:
             things = tuple(self._contents(memory, player))
             inventory = things if all(thing.name for thing in things) else None
-        return Facts(
+        return replace(
+            known,
             room_id=room,
             room_name=self._name(memory, room) if room else "",
             score=score,
@@ -145,13 +139,10 @@ class FactsReader:
             visible=self._visible(memory, room) if room and not dark else (),
             exits=self._exits.read(memory, room) if room else (),
             dark=dark,
-            deaths=None if deaths is None else deaths + (ending == "death"),
-            dead=ending == "death",
-            won=ending == "victory",
+            deaths=None if deaths is None else deaths + known.dead,
             world_hash=_world_hash(memory, self._profile, room or 0, score or 0),
             absent_words=self._absent.read(memory, room or 0),
-            waits_for=waits_for,
-            status_line=status_line or self._status_line(memory, room),
+            status_line=known.status_line or self._status_line(memory, room),
         )
 
     def _status_line(self, memory: MachineMemory, room: int | None) -> str:

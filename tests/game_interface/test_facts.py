@@ -151,7 +151,8 @@ def facts_of(folder: Path, image: bytes) -> Facts:
         directions={"north": 31, "east": 30, "south": 29, "west": 28, "up": 27, "down": 26},
     )
     memory = MachineMemory(story, story.data[: story.dynamic_size])
-    return FactsReader(story, profile).read(memory, ending=None)
+    known = Facts(dead=False, won=False, world_hash="")
+    return FactsReader(story, profile).read(memory, known)
 
 
 def test_a_way_that_is_shut_without_a_word_is_not_an_exit(tmp_path: Path) -> None:
