@@ -48,7 +48,7 @@ class Game:
         """Which engine runs the story."""
         self.seed = seed
         """The seed of the game's random numbers; seed and commands determine the game."""
-        self.vocabulary = Vocabulary.of(story.image) if story.image else Vocabulary.unknown()
+        self.vocabulary = Vocabulary.of(story.image) if story.image else Vocabulary()
         """The words that the game's parser knows, cut to its word length."""
         self._story = story
         self._engine = engine

@@ -13,10 +13,9 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from local_model.errors import LocalModelError
 from local_model.settings import INSTEAD, KEY_VARIABLE, Settings, find_model
@@ -37,15 +36,6 @@ OnProgress: TypeAlias = Callable[[str, float | None], None]
 """(what is waited for, the share of it that is done); no share where nobody can know it"""
 
 
-@dataclass(frozen=True)
-class ServerAddress:
-    """Where a running model listens, and the key that it asks for."""
-
-    socket: str
-    """The path of a Unix socket, in a folder of this user alone."""
-    key: str
-
-
 class LocalModel:
     """One embedded model, running or not. All methods may be called from any thread."""
 
@@ -61,7 +51,7 @@ class LocalModel:
         self.settings = settings or Settings()
         self._start_seconds = start_seconds
         self._starting = threading.Lock()
-        self._child: _Child | None = None
+        self._child: ModelProcess | None = None
 
     @property
     def pid(self) -> int | None:
@@ -69,8 +59,8 @@ class LocalModel:
         child = self._child
         return child.pid if child and not child.ended(within=0) else None
 
-    def endpoint(self) -> ServerAddress:
-        """Start the model unless it runs, and say where it listens.
+    def endpoint(self) -> "ModelProcess":
+        """Start the model unless it runs, and return the process, which listens.
 
         Raises:
             LocalModelError: it cannot start.
@@ -80,16 +70,16 @@ class LocalModel:
             if child is None or child.ended(within=0):
                 child = self._start(restart=child is not None and child.is_ready)
             if child.is_ready:
-                return child.endpoint(self._start_seconds)
+                return child
             label = f"Loading {self.settings.title}"
             self.on_progress(label, None)
             try:
-                return child.endpoint(self._start_seconds)
+                return child.ready(self._start_seconds)
             except LocalModelError:
                 if self._child is not child or not child.was_killed:
                     raise
                 # One that somebody kills while it loads is started once more.
-                return self._start(restart=True).endpoint(self._start_seconds)
+                return self._start(restart=True).ready(self._start_seconds)
             finally:
                 self.on_progress(label, 1.0)
 
@@ -105,7 +95,7 @@ class LocalModel:
             child.stop()
             atexit.unregister(self.close)
 
-    def _start(self, *, restart: bool) -> "_Child":
+    def _start(self, *, restart: bool) -> "ModelProcess":
         settings, model = self.settings, find_model(self.settings)
         # -P: a file in the working directory must not replace a module of the standard library.
         command = [sys.executable, "-P", "-m", "local_model.server", "--model", str(model)]
@@ -114,27 +104,29 @@ class LocalModel:
         again = "The embedded model ended unexpectedly; starting it again ..."
         self.on_notice(again if restart else f"Starting the embedded model {settings.title} ...")
         atexit.register(self.close)
-        self._child = _Child(command)
+        self._child = ModelProcess(command)
         return self._child
 
 
-class _Child:
+class ModelProcess:
     """The process itself, which the reaper ends with this program, however that ends."""
 
     def __init__(self, command: list[str]) -> None:
         self.is_ready = False
         self._folder = tempfile.mkdtemp(prefix="zorkgpt-model-")
-        self._socket = f"{self._folder}/model.sock"
-        self._key = secrets.token_urlsafe(32)
+        self.socket = f"{self._folder}/model.sock"
+        """The path of the Unix socket where it listens, in a folder of this user alone."""
+        self.key = secrets.token_urlsafe(32)
+        """The key that it asks for."""
         self._is_unwanted = False
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed once it has ended
         try:
             self._process = subprocess.Popen(
-                [*command, "--socket", self._socket],
+                [*command, "--socket", self.socket],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
-                env=_environment(self._key),
+                env=_environment(self.key),
                 start_new_session=True,  # Ctrl-C is for the game, which then stops the model
             )
         except OSError as error:
@@ -155,16 +147,21 @@ class _Child:
         code = self._process.returncode
         return (code or 0) < 0 and not self._is_unwanted and code not in ILLEGAL_INSTRUCTION
 
-    def endpoint(self, seconds: float) -> ServerAddress:
-        """Wait until the model is loaded."""
+    def ready(self, seconds: float) -> Self:
+        """Wait until the model is loaded.
+
+        Raises:
+            LocalModelError: It ends before, or takes too long.
+        """
         if not self._settled.wait(seconds):
             self.stop()
             raise LocalModelError(f"The embedded model was not ready after {seconds:g} seconds.")
         if not self.is_ready:
             raise LocalModelError(self._failure)
-        return ServerAddress(self._socket, self._key)
+        return self
 
     def ended(self, *, within: float) -> bool:
+        """Return whether it is gone, or goes within so many seconds."""
         self._listener.join(within)
         return not self._listener.is_alive()
 

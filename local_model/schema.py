@@ -32,6 +32,16 @@ def bounded_schema(schema: JsonSchema) -> JsonSchema:
     return _Bounder(schema).visit(schema, frozenset({"#"}))
 
 
+def closed(properties: dict[str, JsonSchema]) -> JsonSchema:
+    """Return the schema of objects that have these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 class _Bounder:
     """One walk over one schema; `seen` holds the references on the way down."""
 
@@ -113,12 +123,7 @@ class _Bounder:
         required = set(schema.get("required", ()))
         names = [name for name in properties if name in required]
         names += [name for name in schema.get("required", ()) if name not in properties]
-        return {
-            "type": "object",
-            "properties": {name: self.visit(properties.get(name, True), seen) for name in names},
-            "required": names,
-            "additionalProperties": False,
-        }
+        return closed({name: self.visit(properties.get(name, True), seen) for name in names})
 
     def _array(self, schema: JsonSchema, seen: frozenset[str]) -> JsonSchema:
         low, high = _sizes(schema, "Items", MAX_ITEMS)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from local_model.schema import JsonSchema, SchemaError, bounded_schema
+from local_model.schema import JsonSchema, SchemaError, bounded_schema, closed
 
 JSONObject: TypeAlias = dict[str, Any]
 Mode: TypeAlias = Literal["text", "json", "choice", "choice_text"]
@@ -235,21 +235,12 @@ def _output(
     branches: list[JsonSchema] = []
     for tool in tools:
         arguments = bounded_schema({"type": "object", **(tool.get("parameters") or {})})
-        branches.append(_object(tool={"const": tool["name"]}, arguments=arguments))
+        branches.append(closed({"tool": {"const": tool["name"]}, "arguments": arguments}))
     if not forced:
         text = {"type": "string", "minLength": 1, "maxLength": MAX_REPLY}
-        branches.append(_object(reply=bounded_schema(reply or text)))
+        branches.append(closed({"reply": bounded_schema(reply or text)}))
     mode: Mode = "choice" if reply else "choice_text"
     return mode, branches
-
-
-def _object(**properties: JsonSchema) -> JsonSchema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _as_text(message: JSONObject, names: dict[str, str]) -> tuple[str, str]:

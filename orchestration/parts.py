@@ -19,40 +19,32 @@ if TYPE_CHECKING:
 def _make(
     part: str, config: GameConfiguration, uid: str, made: Mapping[str, Manager]
 ) -> Manager | None:
+    from managers.attempt_manager import AttemptManager
+    from managers.knowledge_manager import KnowledgeManager
+    from managers.map_manager import MapManager
+    from managers.memory_manager import MemoryManager
+    from managers.objective_manager import ObjectiveManager
+    from managers.story.condition import Condition
+    from managers.story.ledger import Ledger
+
     match part:
         case "map":
-            from managers.map_manager import MapManager
-
             return MapManager(config)
         case "action_check":
-            from managers.attempt_manager import AttemptManager
-
             return AttemptManager()
         case "memories":
-            from managers.map_manager import MapManager
-            from managers.memory_manager import MemoryManager
-
             game_map = made.get("map")
             distance = game_map.world.distance if isinstance(game_map, MapManager) else None
             return MemoryManager(config, uid, distance)
         case "objectives":
-            from managers.objective_manager import ObjectiveManager
-
             return ObjectiveManager(config, uid)
         case "knowledge":
-            from managers.knowledge_manager import KnowledgeManager
-
             return KnowledgeManager(config, uid)
         case "ledger":
-            from managers.story.ledger import Ledger
-
             return Ledger()
         case "condition":
-            from managers.story.condition import Condition
-
             return Condition()
-        case _:
-            return None
+    return None
 
 
 class Part(NamedTuple):

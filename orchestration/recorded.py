@@ -21,7 +21,7 @@ from mcp_ghost.results import ToolCallResult
 from mcp_ghost.toolset import Call, Kind, Outcome
 from players.guest import GuestPlayer
 from session.events import current_turn
-from session.game_state import Decision, FailedTurn, GameState, Hint, Observation, TurnRecord
+from session.game_state import Decision, FailedTurn, GameState, Hint, TurnRecord
 from session.record.request_deltas import request_text
 from session.record.schema import (
     EpisodeEnd,
@@ -169,13 +169,14 @@ class RecordedEngine:
     name: EngineName = "bocfel"
 
     def __init__(self, start: EpisodeStart, turns: Sequence[TurnRecord], image: StoryImage) -> None:
-        self._start = start
         self._turns = turns
         self._image = image
+        begin = (start.opening, start.observation, start.snapshot)
+        self._moments = [begin, *((it.response, it.after, it.snapshot) for it in turns)]
 
     def start(self, seed: int) -> Reply:
         """The recorded opening."""
-        return self._reply(0, self._start.opening, self._start.observation, self._start.snapshot)
+        return self._reply(0)
 
     def step(self, state: bytes, command: str) -> Reply:
         """The recorded answer.
@@ -196,20 +197,17 @@ class RecordedEngine:
             raise DivergenceError(
                 "the game was restarted, which a record of this kind cannot repeat"
             )
-        reply = self._reply(number + 1, turn.response, turn.after, turn.snapshot)
-        return replace(reply, ended=turn.over)
+        return replace(self._reply(number + 1), ended=turn.over)
 
     def look(self, state: bytes) -> Reply:
         """The moment after so many turns."""
-        number = int(state)
-        turn = self._turns[number - 1] if number else None
-        after = turn.after if turn else self._start.observation
-        return self._reply(number, "", after, turn.snapshot if turn else self._start.snapshot)
+        return replace(self._reply(int(state)), text="")
 
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _reply(self, number: int, text: str, after: Observation, snapshot: str) -> Reply:
+    def _reply(self, number: int) -> Reply:
+        text, after, snapshot = self._moments[number]
         shown = after.room_name if after.room_shown and after.room else ""
         memory = earlier_memory(base64.b64decode(snapshot), self._image)
         return Reply(text, str(number).encode(), memory, status_line=shown)

@@ -64,6 +64,9 @@ class StoryImage:
         self._decoder = TextDecoder(self.data, self.version, abbreviations, alphabet)
         self.packed_scale = 2 if early else 8 if self.version == 8 else 4
         """Bytes for each unit of a packed address (1.2.3)."""
+        self.word_length = 6 if early else 9
+        """The letters of a word that the game's parser looks at (13.3, 13.4)."""
+        self._word_bytes = 4 if early else 6
         self._strings_offset = 8 * self.word(0x2A) if self.version == 7 else 0
         self._names: dict[int, str] = {}
         self._texts: dict[int, str] = {}
@@ -140,11 +143,6 @@ class StoryImage:
             )
         return self._texts[packed]
 
-    @property
-    def word_length(self) -> int:
-        """The letters of a word that the game's parser looks at (13.3, 13.4)."""
-        return 6 if self.version <= 3 else 9
-
     @cached_property
     def dictionary_entries(self) -> dict[int, str]:
         """Address -> word that the game's parser knows, cut to its word length (13.2)."""
@@ -168,10 +166,6 @@ class StoryImage:
                 f"its dictionary at {self.word(0x08):#x} has {count} words of {length} bytes"
             )
         return first, length, count
-
-    @property
-    def _word_bytes(self) -> int:
-        return 4 if self.version <= 3 else 6
 
 
 class MachineMemory:

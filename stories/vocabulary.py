@@ -45,10 +45,10 @@ _LONGEST = 100
 class Vocabulary:
     """The words that a story's parser knows."""
 
-    words: frozenset[str]
-    """Cut to `word_length`."""
-    word_length: int
-    has_own_alphabet: bool
+    words: frozenset[str] = frozenset()
+    """Cut to `word_length`; none where the game does not tell them, and may know every one."""
+    word_length: int = _LONGEST
+    has_own_alphabet: bool = False
     starts: frozenset[str] = frozenset()
     """Those that begin a command: verbs and directions."""
 
@@ -65,11 +65,6 @@ class Vocabulary:
                 starts.add(word)
         words = frozenset(image.dictionary_entries.values())
         return cls(words, image.word_length, image.has_own_alphabet, frozenset(starts))
-
-    @classmethod
-    def unknown(cls) -> Self:
-        """Make the vocabulary of a game that does not tell its words: it may know every one."""
-        return cls(frozenset(), _LONGEST, has_own_alphabet=False)
 
     def cut(self, word: str) -> str:
         """Return the part of the word that the parser looks at."""

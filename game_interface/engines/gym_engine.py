@@ -56,6 +56,8 @@ class GymEngine:
             ) from error
         except Exception as error:  # somebody else's code
             raise StoryFormatError(f"gym:{wanted} cannot be created: {_named(error)}") from error
+        self._actions: object = getattr(self._env, "action_space", None)
+        """The space of its actions; None where it declares none."""
         self._given = sha256()
         """The commands so far: of an unknown world, it is not known that it is as it was."""
 
@@ -105,11 +107,6 @@ class GymEngine:
     def close(self) -> None:
         """Close the environment."""
         self._env.close()
-
-    @property
-    def _actions(self) -> object:
-        """The space of its actions; None where it declares none."""
-        return getattr(self._env, "action_space", None)
 
     def _reply(self, text: object, info: Mapping[str, Any], *, ended: bool) -> Reply:
         if not isinstance(text, str):
