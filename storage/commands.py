@@ -10,14 +10,13 @@ from typing import Any, NamedTuple, Self
 from mcp_ghost.text import counted, plain
 from session.game_configuration import GameConfiguration
 from session.game_state import ENDINGS
-from session.knowledge import Claim, Edits, Memory
+from session.knowledge import Edits
 from session.record.event_log import EVENTS_FILE
 from storage.database import sqlite_path
 from storage.episode_knowledge import Episode, read_imports
 from storage.errors import LogRefusedError, StorageError
 from storage.files.knowledge_files import KnowledgeFiles, log_import
 from storage.files.markdown import EDITOR, SECTIONS, normal, section_of
-from storage.selection import latest_memories
 from storage.store import Store
 
 
@@ -127,8 +126,8 @@ class Commands:
             names = ", ".join(sorted(set(stories.values()))) or "none"
             raise WrongUseError(f"Nothing is known about {story}. Known stories: {names}.")
         for sha256, name in wanted.items():
-            own = (it for it in episodes if it.story_sha256 == sha256)
-            yield Known(name, sha256, tuple(it for it in own if it.model != EDITOR))
+            own = (it for it in episodes if it.story_sha256 == sha256 and it.model != EDITOR)
+            yield Known(name, sha256, tuple(own))
 
     def write_all(self, story: str | None = None) -> bool:
         """Write the Markdown of a story, or of all."""
@@ -175,23 +174,20 @@ class Commands:
         return done
 
     def _json(self, known: Known) -> dict[str, Any]:
-        claims, memories = self._learned(known)
-        passages = self._store.carried_over(known.sha256).passages
+        learned = self._store.carried_over(known.sha256).model_dump(mode="json")
+        claims = self._store.claims(known.sha256)
         return {
             "story": known.story,
             "story_sha256": known.sha256,
             "episodes": [asdict(episode) for episode in known.episodes],
             "claims": [claim.model_dump(mode="json") for claim in claims],
-            "memories": [memory.model_dump(mode="json") for memory in memories],
-            "passages": [passage.model_dump(mode="json") for passage in passages],
+            "memories": learned["memories"],
+            "passages": learned["passages"],
         }
 
-    def _learned(self, known: Known) -> tuple[tuple[Claim, ...], tuple[Memory, ...]]:
-        memories = latest_memories(self._store.memories(known.sha256))
-        return self._store.claims(known.sha256), memories
-
     def _lines(self, known: Known) -> Iterator[str]:
-        claims, memories = self._learned(known)
+        claims = self._store.claims(known.sha256)
+        memories = self._store.carried_over(known.sha256).memories
         yield f"{known.story} ({known.sha256[:8]}): {counted(len(known.episodes), 'episode')}"
         for it in known.episodes:
             score = "no score" if it.score is None else f"score {it.score}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, true, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
 
 from mcp_ghost.redact import Redactor
 from session.game_configuration import GameConfiguration
@@ -128,14 +128,15 @@ class Store:
         With ``level``, only what episodes of that level learned, and what people wrote: what is
         learned at one level holds what another one does not tell.
         """
-        of_level = EPISODES.c.level.in_((str(level), AT_EVERY_LEVEL)) if level else true()
+        which = [EPISODES.c.story_sha256 == story_sha256]
+        if level:
+            which.append(EPISODES.c.level.in_((str(level), AT_EVERY_LEVEL)))
         with self._database.reading() as connection:
-            memories = _memories(connection, story_sha256, of_level)
-            passages = _values(connection, PASSAGES, Passage, story_sha256, of_level)
-            scores = _values(connection, SCORES, Scored, story_sha256, of_level)
-            claims = _claims(connection, story_sha256, of_level)
-            own = (it for it in _episodes(connection, of_level) if it.story_sha256 == story_sha256)
-            episodes = sum(it.turns > 0 for it in own)
+            memories = _memories(connection, *which)
+            passages = _values(connection, PASSAGES, Passage, *which)
+            scores = _values(connection, SCORES, Scored, *which)
+            claims = _claims(connection, *which)
+            episodes = sum(it.turns > 0 for it in _episodes(connection, *which))
         if edits:
             claims = folded_claims((*claims, *edits.claims), edits.changes)
         return CarriedOver(
@@ -149,12 +150,12 @@ class Store:
     def claims(self, story_sha256: str) -> tuple[Claim, ...]:
         """Return every claim about that story, retired ones included."""
         with self._database.reading() as connection:
-            return _claims(connection, story_sha256)
+            return _claims(connection, EPISODES.c.story_sha256 == story_sha256)
 
     def memories(self, story_sha256: str) -> tuple[Memory, ...]:
         """Return the latest memories of that story that were meant to outlast their episode."""
         with self._database.reading() as connection:
-            return _memories(connection, story_sha256)
+            return _memories(connection, EPISODES.c.story_sha256 == story_sha256)
 
     def episodes(self) -> tuple[Episode, ...]:
         """List the episodes, the first one first; people who edited are among them."""
@@ -209,45 +210,37 @@ def _by_table(value: BaseModel, tables: Mapping[str, Table]) -> dict[Table, Sequ
     return {table: getattr(value, field) for field, table in tables.items()}
 
 
-def _memories(
-    connection: Connection, story_sha256: str, *conditions: ColumnElement[bool]
-) -> tuple[Memory, ...]:
+def _memories(connection: Connection, *which: ColumnElement[bool]) -> tuple[Memory, ...]:
     lasting = MEMORIES.c.persistence.in_(("core", "permanent"))
-    memories = _values(
-        connection, MEMORIES, Memory, story_sha256, lasting, *conditions, latest=MOST_CONSIDERED
-    )
-    changes = _values(connection, MEMORY_CHANGES, MemoryChange, story_sha256, *conditions)
+    memories = _values(connection, MEMORIES, Memory, *which, lasting, latest=MOST_CONSIDERED)
+    changes = _values(connection, MEMORY_CHANGES, MemoryChange, *which)
     return folded_memories(memories, changes)
 
 
-def _claims(
-    connection: Connection, story_sha256: str, *conditions: ColumnElement[bool]
-) -> tuple[Claim, ...]:
-    claims = _values(connection, CLAIMS, Claim, story_sha256, *conditions)
-    changes = _values(connection, CLAIM_CHANGES, ClaimChange, story_sha256, *conditions)
-    return folded_claims(claims, changes)
+def _claims(connection: Connection, *which: ColumnElement[bool]) -> tuple[Claim, ...]:
+    claims = _values(connection, CLAIMS, Claim, *which)
+    return folded_claims(claims, _values(connection, CLAIM_CHANGES, ClaimChange, *which))
 
 
 def _values(
     connection: Connection,
     table: Table,
     kind: type[_Value],
-    story_sha256: str,
-    *conditions: ColumnElement[bool],
+    *which: ColumnElement[bool],
     latest: int | None = None,
 ) -> list[_Value]:
-    """Read the values of a story in ``table``, or the latest of them, in the order of learning."""
+    """Read the values in ``table``, or the latest of them, in the order of learning."""
     order = *_IN_ORDER, table.c.reflection, table.c.position
     rows = connection.execute(
         select(table.c.body)
         .join(EPISODES, EPISODES.c.uid == table.c.uid)
-        .where(EPISODES.c.story_sha256 == story_sha256, *conditions)
+        .where(*which)
         .order_by(*(column.desc() for column in order))
         .limit(latest)
     )
     return [kind.model_validate_json(body) for body in rows.scalars()][::-1]
 
 
-def _episodes(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[Episode, ...]:
-    rows = connection.execute(select(EPISODES).where(*conditions).order_by(*_IN_ORDER))
+def _episodes(connection: Connection, *which: ColumnElement[bool]) -> tuple[Episode, ...]:
+    rows = connection.execute(select(EPISODES).where(*which).order_by(*_IN_ORDER))
     return tuple(Episode(**row) for row in rows.mappings())

@@ -63,12 +63,12 @@ def _do(flags: Flags) -> int:
 
                 episode, output = library.find(flags.episode), flags.output
                 if output.suffix.lower() == ".mmd":
-                    write_whole(output, episode.mermaid() + "\n")
+                    write_whole(output, episode.map.mermaid() + "\n")
                 else:
                     from viewer.drawing import draw_map
 
                     title = f"{episode.summary()['title']}: {episode.id}"
-                    draw_map(episode.map_json(), title, output)
+                    draw_map(episode.map.json(), title, output)
                 print(f"Map of {episode.id}: {output}")
             case "plot":
                 from mcp_ghost.text import counted

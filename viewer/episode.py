@@ -15,6 +15,7 @@ from session.record.schema import DOING, Entry, EpisodeStart, LoggedEvent, Model
 from session.record.summary import next_steps
 from viewer.episode_view import EpisodeView, Spent, Took
 from viewer.experiments.notes import Notes
+from viewer.map.map_view import MapView
 from viewer.model_calls import ModelCalls
 from viewer.summaries import Remembered
 from viewer.turns import TURNS_PER_CHUNK, Timeline, turn_json
@@ -189,15 +190,10 @@ class Episode:
         chunk = {"chunk": TURNS_PER_CHUNK}
         return {**chunk, **self.changing_json(), **self._view.opening()}
 
-    def map_json(self) -> JSONObject:
-        """Return the map alone."""
-        with self._lock:
-            return self._view.map.json()
-
-    def mermaid(self) -> str:
-        """Return the map as a Mermaid flowchart."""
-        with self._lock:
-            return self._view.map.mermaid()
+    @property
+    def map(self) -> MapView:
+        """The map alone."""
+        return self._view.map
 
     def settings_json(self) -> JSONObject | None:
         """Return how it was set; None while it has not begun."""

@@ -158,7 +158,7 @@ def test_what_the_viewer_shows_follows_from_the_log_alone(
             for line in (folder / EVENTS_FILE).read_bytes().splitlines(keepends=True):
                 log.write(line)
                 growing.refresh()
-        assert (growing.json(), growing.turns(1, 10), growing.mermaid()) == whole
+        assert (growing.json(), growing.turns(1, 10), growing.map.mermaid()) == whole
         assert len(whole[1]) == 10
         assert whole[0]["memories"]
 
@@ -166,7 +166,7 @@ def test_what_the_viewer_shows_follows_from_the_log_alone(
 def shown(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     episode = ShownEpisode(folder.name, folder)
     episode.refresh()
-    return episode.json(), episode.turns(1, 10), episode.mermaid()
+    return episode.json(), episode.turns(1, 10), episode.map.mermaid()
 
 
 def test_what_is_stored_follows_from_the_logs_alone(two_episodes: tuple[Path, Path]) -> None:

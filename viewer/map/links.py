@@ -1,7 +1,8 @@
 """How rooms lie to each other by the ways between them, and what a drawing gets wrong of that."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TypeAlias
 
 from managers.map.ways import Way
@@ -86,19 +87,13 @@ def between(start: Spot, end: Spot) -> Iterator[Spot]:
             yield round(x), round(y)
 
 
-def cross(a: Spot, b: Spot, c: Spot, d: Spot) -> bool:
-    """Return whether two lines cross elsewhere than at a common end."""
-    if a in (c, d) or b in (c, d):
-        return False
-    return (
+def crossings(lines: Iterable[tuple[Spot, Spot]]) -> int:
+    """Return how many pairs of lines cross elsewhere than at a common end."""
+    return sum(
         _orientation(a, b, c) * _orientation(a, b, d) < 0
         and _orientation(c, d, a) * _orientation(c, d, b) < 0
+        for (a, b), (c, d) in combinations(lines, 2)
     )
-
-
-def crossings(lines: Sequence[tuple[Spot, Spot]]) -> int:
-    """Return how many pairs of lines cross."""
-    return sum(cross(*one, *two) for i, one in enumerate(lines) for two in lines[:i])
 
 
 def flaws(spots: Mapping[int, Spot], links: Iterable[Link]) -> tuple[int, int, int]:

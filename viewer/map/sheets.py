@@ -68,15 +68,12 @@ class Sheets:
 
 def _parts(rooms: Sequence[int], links: Iterable[Link]) -> list[list[int]]:
     """Group rooms that ways connect; the order is kept."""
-    part = {room: [room] for room in rooms}
+    part = {room: frozenset([room]) for room in rooms}
     for link in links:
-        if link.start in part and part[link.start] is not part[link.end]:
-            small, large = sorted((part[link.start], part[link.end]), key=len)
-            large += small
-            part |= dict.fromkeys(small, large)
-    order = {room: number for number, room in enumerate(rooms)}
-    once = {id(it): it for it in part.values()}
-    return [sorted(it, key=lambda room: order[room]) for it in once.values()]
+        if link.start in part and link.end not in part[link.start]:
+            joined = part[link.start] | part[link.end]
+            part |= dict.fromkeys(joined, joined)
+    return [[room for room in rooms if room in it] for it in dict.fromkeys(part.values())]
 
 
 def _levels(rooms: Sequence[int], links: Iterable[Link]) -> dict[int, int]:

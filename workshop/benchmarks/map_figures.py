@@ -107,7 +107,7 @@ def main() -> int:
     flags = parser.parse_args()
 
     def run() -> int:
-        print("\n".join(_lines(Library(flags.workdir).find(flags.episode).map_json())))
+        print("\n".join(_lines(Library(flags.workdir).find(flags.episode).map.json())))
         return DONE
 
     return program("map_figures", run, lambda: Errors(wrong_use=(ConfigurationError,)))
