@@ -1,7 +1,7 @@
 """The video script: what is said and shown, section by section; as YAML and as JSON."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -138,15 +138,12 @@ class VideoScript(_Part):
             for place, narration in enumerate(section.narrations):
                 yield number, place, narration
 
-    def replaced(self, change: Callable[[int, int, Narration], Iterable[Narration]]) -> Self:
-        """Return the script with what ``change`` makes of each narration; empty sections go."""
+    def replaced(self, change: Callable[[int, int, Narration], Narration | None]) -> Self:
+        """Return the script with what ``change`` leaves of each narration; empty sections go."""
         sections: list[ScriptSection] = []
         for number, section in enumerate(self.sections):
-            its = [
-                new
-                for place, narration in enumerate(section.narrations)
-                for new in change(number, place, narration)
-            ]
+            changed = (change(number, *it) for it in enumerate(section.narrations))
+            its = [it for it in changed if it is not None]
             if its or not section.narrations:
                 sections.append(section.model_copy(update={"narrations": its}))
         return self.model_copy(update={"sections": sections})

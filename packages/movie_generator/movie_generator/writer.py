@@ -115,9 +115,7 @@ async def _written(
     else:
         if config.language.startswith("ja"):  # readings come in hiragana now and then
             script = script.replaced(
-                lambda _, __, it: [
-                    it.model_copy(update={"reading": it.reading.translate(_KATAKANA)})
-                ]
+                lambda _, __, it: it.model_copy(update={"reading": it.reading.translate(_KATAKANA)})
             )
         known = {image.url for image in page.images}
         for section in script.sections:
@@ -142,12 +140,12 @@ def merged(script: VideoScript, again: VideoScript, faults: Iterable[check.Fault
     pairs = _pairs([text for _, text in old], [it.text for it in new], faulty)
     partners = {old[index][0]: new[its] for index, its in pairs}
 
-    def mended(number: int, place: int, narration: Narration) -> list[Narration]:
+    def mended(number: int, place: int, narration: Narration) -> Narration | None:
         faults = wrong.get((number, place))
         if faults and (partner := partners.get((number, place))):
             return _mended(narration, partner, faults)
         # What only lacks its source stays.
-        return [narration] if faults in (None, {None}) else []
+        return narration if faults in (None, {None}) else None
 
     return script.replaced(mended)
 
@@ -166,24 +164,22 @@ def _pairs(old: list[str], new: list[str], wrong: set[int]) -> Iterator[tuple[in
             yield index, best
 
 
-def _mended(old: Narration, new: Narration, wrong: set[int | None]) -> list[Narration]:
+def _mended(old: Narration, new: Narration, wrong: set[int | None]) -> Narration | None:
     """``old`` with its wrong sentences, and its source, from ``new``."""
     texts, its_texts = sentences(old.text), sentences(new.text)
     readings, its_readings = check.readings_of(old, texts), check.readings_of(new, its_texts)
     whole = {*range(len(texts))} <= wrong
     if whole or not (readings and its_readings):
         said = {"text": new.text, "reading": new.reading} if wrong - {None} else {}
-        return [old.model_copy(update={**said, "source": new.source})]
+        return old.model_copy(update={**said, "source": new.source})
     partners = dict(_pairs(texts, its_texts, {it for it in wrong if it is not None}))
     kept = [it for it in range(len(texts)) if it not in wrong or it in partners]
     text, reading = (
         "".join(_spaced(theirs[partners[it]] if it in wrong else ours[it]) for it in kept)
         for ours, theirs in ((texts, its_texts), (readings, its_readings))
     )
-    joined = old.model_copy(
-        update={"text": text.strip(), "reading": reading.strip(), "source": new.source}
-    )
-    return [joined] if text.strip() else []
+    said = {"text": text.strip(), "reading": reading.strip()}
+    return old.model_copy(update={**said, "source": new.source}) if text.strip() else None
 
 
 def _spaced(sentence: str) -> str:

@@ -36,7 +36,7 @@ class Fault:
 def with_sources(script: VideoScript, evidence: Evidence) -> VideoScript:
     """The script with each source where it stands on the page, and none that does not."""
     return script.replaced(
-        lambda _, __, it: [it.model_copy(update={"source": _found(it.source, evidence)})]
+        lambda _, __, it: it.model_copy(update={"source": _found(it.source, evidence)})
     )
 
 
@@ -89,11 +89,11 @@ def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:
             reasons[fault.section, fault.narration][fault.sentence] += fault.reasons
     dropped: list[Dropped] = []
 
-    def left(number: int, place: int, narration: Narration) -> list[Narration]:
+    def left(number: int, place: int, narration: Narration) -> Narration | None:
         """What is left of a narration: itself, a part of it, or nothing."""
         why = reasons.get((number, place))
         if why is None:
-            return [narration]
+            return narration
         texts = sentences(narration.text)
         readings = readings_of(narration, texts)
         # Without its own part of the reading, a sentence would be spoken all the same.
@@ -106,6 +106,6 @@ def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:
         pairs = [*zip(texts, readings or texts, strict=True)]
         kept = [it for index, it in enumerate(pairs) if index not in lost]
         text, reading = ("".join(it[side] for it in kept).strip() for side in (0, 1))
-        return [narration.model_copy(update={"text": text, "reading": reading})] if text else []
+        return narration.model_copy(update={"text": text, "reading": reading}) if text else None
 
     return script.replaced(left).model_copy(update={"dropped": dropped or None})

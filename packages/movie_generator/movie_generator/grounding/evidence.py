@@ -66,7 +66,7 @@ class Evidence:
 
     @cached_property
     def _words(self) -> Words:
-        return Words.of(self._plain, self.language)
+        return Words(self._plain, self.language)
 
     @cached_property
     def _figures(self) -> Figures:

@@ -6,12 +6,10 @@ letters know no capitals, a name is what stands before a form of address, or is 
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence, Set
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Self
 
 import hunspell
 from hunspell import Hunspell
@@ -43,44 +41,35 @@ _HIRAGANA = "".join(map(chr, range(0x3041, 0x3097)))
 _DOTTED = re.compile(r"[\u30a1-\u30ffー]+(?:[・=][\u30a1-\u30ffー]+)+")
 
 
-@dataclass(frozen=True)
 class Words:
-    """The words of a page, as names are looked for among them."""
+    """The words of a folded page, as names are looked for among them."""
 
-    text: str
-    """Folded."""
-    capitals: Mapping[str, Sequence[int]]
-    """Words with a capital, without accents: where each stands among all words."""
-    lower: Set[str]
-    initials: Set[str]
-    """Of words in a row that have capitals."""
-    language: str
-
-    @classmethod
-    def of(cls, text: str, language: str) -> Self:
-        """The words of a folded page."""
-        capitals: dict[str, list[int]] = {}
-        lower: set[str] = set()
+    def __init__(self, text: str, language: str) -> None:
+        self.text = text
+        self.language = language
+        self.capitals: dict[str, list[int]] = {}
+        """Words with a capital, without accents: where each stands among all words."""
+        self.lower: set[str] = set()
+        self.initials: set[str] = set()
+        """Of words in a row that have capitals."""
         run: list[str] = []
-        initials: set[str] = set()
         previous_end = 0
         for number, found in enumerate(_WORD.finditer(text)):
             word = found[0]
             if word[0].isupper() or is_caseless(word):
                 for part in {word, re.sub(r"'s?$", "", word)}:
-                    capitals.setdefault(without_accents(part), []).append(number)
+                    self.capitals.setdefault(without_accents(part), []).append(number)
             else:
-                lower.add(without_accents(word))
+                self.lower.add(without_accents(word))
             joined = text[previous_end : found.start()].strip() in ("", "-", "&")
             if word[0].isupper():
                 run = [*run[:_LONGEST_NAME], word] if joined else [word]
                 letters = "".join(it[0] for it in run)
                 if len(run) <= _LONGEST_NAME:
-                    initials |= {letters[at:].casefold() for at in range(len(letters) - 1)}
+                    self.initials |= {letters[at:].casefold() for at in range(len(letters) - 1)}
             elif not joined or word not in _INSIDE_NAMES:
                 run = []
             previous_end = found.end()
-        return cls(text, capitals, lower, initials, language)
 
     @cached_property
     def surnames(self) -> frozenset[str]:
