@@ -93,11 +93,11 @@ def work(flags: Flags) -> None:
             works = [*worker.running.values()]
             for it in works:
                 yield [
-                    (f"job {it.job.id}", "bold"),
+                    (f"job {it.claim.job.id}", "bold"),
                     (duration(it.seconds), ""),
                     (f"{it.fraction:.0%}", "cyan"),
                     (it.step or "starting", ""),
-                    (address(it.job.url), "dim"),
+                    (address(it.claim.job.url), "dim"),
                 ]
             if not works:
                 yield [("waiting for jobs", "dim")]

@@ -6,7 +6,6 @@ something else instead.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_ghost.media import media_in
+from mcp_ghost.results import parsed
 from mcp_ghost.tables import compiled, table
 from mcp_ghost.text import one_line
 
@@ -169,12 +169,10 @@ def _json(text: str) -> object:
     """What ``text`` is the JSON of, if that is an object, a list or a string with escapes."""
     if text.lstrip()[:1] not in ("{", "[", '"'):
         return None
-    found: object = None
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        with suppress(ValueError, RecursionError):  # a value on each line
-            found = [json.loads(it) for it in text.split("\n") if it.strip()]
+    found = parsed(text)
+    if found is None:  # perhaps it has a value on each line
+        values = [parsed(it) for it in text.split("\n") if it.strip()]
+        found = None if None in values else values
     return None if isinstance(found, str) and "\\" not in text else found
 
 

@@ -148,10 +148,9 @@ class JobDatabase:
 
     def now(self, connection: sa.Connection) -> datetime:
         """The one clock of all workers: the server's, or that of the machine all of them are on."""
-        if self._engine.dialect.name == "sqlite":
+        if not self.tells:
             return datetime.now(UTC)
-        clock: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
-        return clock.astimezone(UTC)
+        return connection.execute(sa.select(sa.func.clock_timestamp(type_=UtcTime))).scalar_one()
 
     def alone(self, connection: sa.Connection) -> None:
         """Let no other transaction that asks for the same run before this one ends."""

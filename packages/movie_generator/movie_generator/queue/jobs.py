@@ -185,7 +185,7 @@ class JobQueue:
         Raises:
             JobStateError: It is finished already.
         """
-        values = {**_NOBODYS, "status": Status.CANCELLED, "next_attempt_at": None}
+        values = {**_ENDED, "worker": None, "status": Status.CANCELLED, "next_attempt_at": None}
         self._move(job_id, UNFINISHED, values, "cancelled")
 
     def retry(self, job_id: int) -> None:
@@ -252,13 +252,12 @@ class JobQueue:
 
     def keep(self, claim: Claim, progress: float, message: str | None) -> bool:
         """Give a sign of life and report progress; False when the job was lost."""
-        with self.database.transaction() as connection:
-            values = {
-                "progress": progress,
-                "progress_message": message and one_line(message, _LONGEST_MESSAGE),
-                "lease_until": self.database.now(connection) + timedelta(seconds=self.lease),
-            }
-            return _write(connection, claim, values)
+        values = {
+            "progress": progress,
+            "progress_message": message and one_line(message, _LONGEST_MESSAGE),
+            "lease_until": timedelta(seconds=self.lease),
+        }
+        return self._change(_held_by(claim), values)
 
     def steps(self, claim: Claim) -> dict[str, str]:
         """What is finished of the job, by key."""
@@ -269,7 +268,8 @@ class JobQueue:
     def keep_step(self, claim: Claim, key: str, content: str) -> bool:
         """Store a finished step; False when the job was lost."""
         with self.database.transaction() as connection:
-            if not _write(connection, claim, {"claim": claim.token}):  # the same, and locked
+            locked = sa.select(JOBS.c.id).where(_held_by(claim)).with_for_update()
+            if connection.execute(locked).one_or_none() is None:
                 return False
             # It may be there: a commit may succeed although its answer is lost.
             step = sa.and_(STEPS.c.job_id == claim.job.id, STEPS.c.key == key)
@@ -282,7 +282,7 @@ class JobQueue:
         """Store the result, the JSON of a ``VideoScript``; False when the job was lost."""
         done = {"progress": 1.0, "result": result, "result_format": RESULT_FORMAT}
         values = {**_ENDED, **done, "status": Status.COMPLETED}
-        return self._release(claim, values)
+        return self._change(_held_by(claim), values, forget=True)
 
     def fail(self, claim: Claim, message: str, *, forget: bool = True) -> bool:
         """Store why there is no result; False when the job was lost.
@@ -290,51 +290,47 @@ class JobQueue:
         ``forget`` its finished steps, or a retried job goes on from them.
         """
         values = {**_ENDED, "status": Status.FAILED, "error_message": _bounded(message)}
-        return self._release(claim, values, forget=forget)
+        return self._change(_held_by(claim), values, forget=forget)
 
     def put_off(self, claim: Claim, message: str, pause: float, *, forget: bool = True) -> bool:
         """Let the job wait for its next attempt; False when it was lost."""
         waits = {"error_message": _bounded(message), "next_attempt_at": timedelta(seconds=pause)}
-        return self._release(claim, _FRESH | waits, forget=forget)
+        return self._change(_held_by(claim), _FRESH | waits, forget=forget)
 
     def give_back(self, claim: Claim) -> bool:
         """Let another worker do the job; this was not an attempt. False when the job was lost."""
-        return self._release(claim, _FRESH | {"attempts": JOBS.c.attempts - 1}, forget=False)
-
-    def _release(self, claim: Claim, values: dict[str, Any], *, forget: bool = True) -> bool:
-        """End a claim that is still one; a timedelta among ``values`` counts from now."""
-        with self.database.transaction() as connection:
-            now = self.database.now(connection)
-            times = {key: now + it for key, it in values.items() if isinstance(it, timedelta)}
-            released = _write(connection, claim, values | times)
-            if released and forget:
-                connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == claim.job.id))
-            self.database.tell(connection)
-            return released
+        values = _FRESH | {"attempts": JOBS.c.attempts - 1}
+        return self._change(_held_by(claim), values)
 
     def _move(
         self, job_id: int, sources: tuple[Status, ...], values: dict[str, Any], done: str
     ) -> None:
         movable = sa.and_(JOBS.c.id == job_id, JOBS.c.status.in_(sources))
-        with self.database.transaction() as connection:
-            if values["status"] in FINISHED:
-                values["finished_at"] = self.database.now(connection)
-            moved = connection.execute(sa.update(JOBS).where(movable).values(values)).rowcount
-            if moved and values["status"] in FINISHED:
-                connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == job_id))
-            self.database.tell(connection)
-        if not moved:
+        if not self._change(movable, values, forget=values["status"] in FINISHED):
             raise JobStateError(
                 f"The status of job {job_id} is {self.job(job_id).status}; only "
                 f"{' and '.join(sources)} jobs can be {done}."
             )
 
+    def _change(
+        self, which: sa.ColumnElement[bool], values: dict[str, Any], *, forget: bool = False
+    ) -> bool:
+        """Change the job that is still so; a timedelta among ``values`` counts from now."""
+        with self.database.transaction() as connection:
+            now = self.database.now(connection)
+            times = {key: now + it for key, it in values.items() if isinstance(it, timedelta)}
+            changed = sa.update(JOBS).where(which).values(values | times).returning(JOBS.c.id)
+            job_id = connection.execute(changed).scalar_one_or_none()
+            if forget:
+                connection.execute(sa.delete(STEPS).where(STEPS.c.job_id == job_id))
+            if "status" in values:
+                self.database.tell(connection)
+            return job_id is not None
 
-def _write(connection: sa.Connection, claim: Claim, values: dict[str, Any]) -> bool:
-    """Change the job if it is still this claim's."""
-    ours = (JOBS.c.id == claim.job.id, JOBS.c.claim == claim.token)
-    changed = sa.update(JOBS).where(*ours, JOBS.c.status == Status.PROCESSING).values(values)
-    return connection.execute(changed).rowcount == 1
+
+def _held_by(claim: Claim) -> sa.ColumnElement[bool]:
+    held = sa.and_(JOBS.c.id == claim.job.id, JOBS.c.claim == claim.token)
+    return sa.and_(held, JOBS.c.status == Status.PROCESSING)
 
 
 def _lapsed(now: datetime) -> sa.ColumnElement[bool]:

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -43,25 +44,22 @@ class LeaseLostError(Exception):
     """Raised when a job is no longer ours: cancelled, or given to another worker."""
 
 
+@dataclass(eq=False)
 class Work:
     """One claimed job, from its start to its end."""
 
-    def __init__(
-        self, claim: Claim, queue: JobQueue, generate: Generate, job_timeout: float
-    ) -> None:
-        self._claim = claim
-        self._queue = queue
-        self._generate = generate
-        self._job_timeout = job_timeout
-        self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
-        self.job = claim.job
-        self.fraction = 0.0
-        """How much is done, from 0 to 1; may be read from any thread, as the step."""
-        self.step = ""
-        """What is being done; empty at the beginning."""
-        self._started = time.monotonic()
-        self._renewed = time.monotonic()
+    claim: Claim
+    queue: JobQueue
+    generate: Generate
+    job_timeout: float
+    fraction: float = 0.0
+    """How much is done, from 0 to 1; may be read from any thread, as the step."""
+    step: str = ""
+    """What is being done; empty at the beginning."""
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _started: float = field(default_factory=time.monotonic)
+    _renewed: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
@@ -70,7 +68,7 @@ class Work:
 
     async def do(self) -> None:
         """Work on the job until it is done, put off, failed, lost or given back."""
-        self._log(logging.INFO, "started: %s", address(self.job.url))
+        self._log(logging.INFO, "started: %s", address(self.claim.job.url))
         try:
             outcome = await self._generated()
             if isinstance(outcome, LeaseLostError):
@@ -102,16 +100,16 @@ class Work:
 
     async def _script(self) -> VideoScript | Exception:
         try:
-            async with asyncio.timeout(self._job_timeout) as limit:
-                return await self._generate(self.job.url, self._tell, self)
+            async with asyncio.timeout(self.job_timeout) as limit:
+                return await self.generate(self.claim.job.url, self._tell, self)
         except Exception as error:  # noqa: BLE001 - whatever a job raises is that job's end only
             if isinstance(error, TimeoutError) and limit.expired():
-                return JobTimeoutError(f"Not done after {self._job_timeout:g} s; given up.")
+                return JobTimeoutError(f"Not done after {self.job_timeout:g} s; given up.")
             return error
 
     async def load(self) -> dict[str, str]:
         """The steps that are finished, whoever made them."""
-        return await self._insist(lambda: self._queue.steps(self._claim))
+        return await self._insist(lambda: self.queue.steps(self.claim))
 
     async def save(self, key: str, content: str) -> None:
         """Keep a step; nothing goes on before it is stored.
@@ -119,30 +117,30 @@ class Work:
         Raises:
             LeaseLostError: The job is no longer ours.
         """
-        await self._store(lambda: self._queue.keep_step(self._claim, key, content))
+        await self._store(lambda: self.queue.keep_step(self.claim, key, content))
 
     async def _end(self, outcome: VideoScript | Exception) -> None:
         """Store the script, or why there is none; then the job goes on if that may pass."""
         if not isinstance(outcome, Exception):
             result = outcome.model_dump_json()
-            await self._store(lambda: self._queue.complete(self._claim, result))
+            await self._store(lambda: self.queue.complete(self.claim, result))
             self._log(logging.INFO, "completed: %s", one_line(outcome.title))
             return
-        _logger.debug("job %s", self.job.id, exc_info=outcome)
+        _logger.debug("job %s", self.claim.job.id, exc_info=outcome)
         failure = Failure.of(outcome)
-        job, forget = self.job, failure.starts_over
+        job, forget = self.claim.job, failure.starts_over
         reason = redact(failure.reason, secrets_in(os.environ))
-        if failure.passes and job.attempts < self._queue.max_attempts:
+        if failure.passes and job.attempts < self.queue.max_attempts:
             pause = failure.pause(job.attempts)
-            put_off = partial(self._queue.put_off, self._claim, reason, pause, forget=forget)
+            put_off = partial(self.queue.put_off, self.claim, reason, pause, forget=forget)
             await self._store(put_off)
-            attempt = f"attempt {job.attempts} of {self._queue.max_attempts} failed"
+            attempt = f"attempt {job.attempts} of {self.queue.max_attempts} failed"
             self._log(logging.WARNING, "%s, next in %.1f s: %s", attempt, pause, reason)
             return
         if failure.passes:
             whole = reason if reason.endswith((".", "!", "?", "…")) else f"{reason}."
             reason = f"{whole} Given up after {job.attempts} attempts."
-        await self._store(partial(self._queue.fail, self._claim, reason, forget=forget))
+        await self._store(partial(self.queue.fail, self.claim, reason, forget=forget))
         self._log(logging.WARNING, "failed: %s", reason)
 
     def _tell(self, fraction: float, message: str) -> None:
@@ -151,12 +149,14 @@ class Work:
         if step != self.step:
             self.step = step
             after = duration(self.seconds)
-            _steps.info("job %s %.0f%% after %s: %s", self.job.id, fraction * 100, after, step)
+            _steps.info(
+                "job %s %.0f%% after %s: %s", self.claim.job.id, fraction * 100, after, step
+            )
         self._loop.call_soon_threadsafe(self._news.set)
 
     async def _keep(self) -> None:
         """Renew the lease and store the progress, until the job is lost."""
-        beat = min(self._queue.lease / 3, _LONGEST_BEAT)
+        beat = min(self.queue.lease / 3, _LONGEST_BEAT)
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(beat):
@@ -164,7 +164,7 @@ class Work:
             self._news.clear()
             began, told = time.monotonic(), (self.fraction, self.step or None)
             try:
-                ours = await asyncio.to_thread(self._queue.keep, self._claim, *told)
+                ours = await asyncio.to_thread(self.queue.keep, self.claim, *told)
                 self._renewed = began
             except JobDatabaseError as error:
                 text = "cannot report that it is still running: %s"
@@ -176,7 +176,7 @@ class Work:
 
     def _holds(self) -> bool:
         """Whether the lease still holds as far as this process can know."""
-        return time.monotonic() < self._renewed + self._queue.lease
+        return time.monotonic() < self._renewed + self.queue.lease
 
     async def _store(self, write: Callable[[], bool]) -> None:
         """Write something of the job; raises LeaseLostError if it is no longer ours."""
@@ -196,10 +196,10 @@ class Work:
 
     async def _give_back(self) -> None:
         try:
-            if await asyncio.to_thread(self._queue.give_back, self._claim):
+            if await asyncio.to_thread(self.queue.give_back, self.claim):
                 self._log(logging.INFO, "given back")
         except JobDatabaseError as error:
             self._log(logging.WARNING, "could not be returned to the queue: %s", one_line(error))
 
     def _log(self, level: int, text: str, *values: object) -> None:
-        _logger.log(level, "job %s " + text, self.job.id, *values)
+        _logger.log(level, "job %s " + text, self.claim.job.id, *values)
