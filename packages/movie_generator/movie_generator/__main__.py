@@ -8,7 +8,7 @@ if __name__ == "__main__":  # before the imports that take their time
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_ghost.cli.program import DONE, Errors, program
@@ -46,30 +46,14 @@ def _run(flags: Flags) -> int:
         with suppress(MCPConfigError):
             if place_of([variable]) and not may_start(Path(os.environ[variable])):
                 del os.environ[variable]
-    match flags.command:
-        case "init":
-            scripts.write_examples()
-        case "script":
-            scripts.make_script(flags)
-        case "show":
-            scripts.show_script(flags.file, flags.html)
-        case "export":
-            scripts.export_script(flags.file, flags.format, flags.output)
-        case "enqueue":
-            commands.enqueue(flags.urls, again=flags.again)
-        case "worker":
-            # Without --drain it can only end by being stopped.
-            with nullcontext() if flags.drain else suppress(KeyboardInterrupt):
-                commands.work(flags)
-        case "jobs":
-            commands.show_jobs(flags)
-        case "prune":
-            commands.prune(flags.days)
-        case "cancel" | "retry":
-            return commands.move(flags.ids, flags.command)
-        case "result":
-            commands.show_result(flags.id, flags.output)
-    return DONE
+    of_files = ("init", "script", "show", "export")
+    command = getattr(scripts if flags.command in of_files else commands, flags.command)
+    # Without --drain, a worker can only end by being stopped.
+    endless = flags.command == "worker" and not flags.drain
+    code: int | None = None
+    with suppress(*([KeyboardInterrupt] if endless else [])):
+        code = command(flags)
+    return code or DONE
 
 
 if __name__ == "__main__":

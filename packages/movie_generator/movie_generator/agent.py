@@ -117,10 +117,9 @@ class AgentLoop:
             LLMError: The model could not be asked.
         """
         self.messages = [{"role": "user", "content": task}]
-        head = [self._system_prompt, of_servers(self._tools.instructions)]
-        if any(head):
-            text = "\n\n".join(filter(None, head))
-            self.messages.insert(0, {"role": "system", "content": text})
+        heads = (self._system_prompt, of_servers(self._tools.instructions))
+        if head := "\n\n".join(filter(None, heads)):
+            self.messages.insert(0, {"role": "system", "content": head})
         said: list[str] = []
         left, why = self._max_iterations, "the answer was still being cut off"
         async with self._client:

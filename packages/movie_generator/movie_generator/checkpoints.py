@@ -177,9 +177,7 @@ class _CalledOnce(Wrapper):
         if outcome.kind is Kind.TIMEOUT:
             return {"timeout": call.timeout}
         if outcome.kind in (Kind.OK, Kind.TOOL_ERROR):
-            return {
-                "result": {**asdict(outcome.result), "content": jsonable(outcome.result.content)}
-            }
+            return {"result": jsonable(asdict(outcome.result))}
         return {"failure": outcome.reason}
 
 

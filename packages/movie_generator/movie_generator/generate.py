@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -286,15 +287,9 @@ class _Generation:
         async with client:
             corrected = partial(progress.tell, 0.8)
             script = await write_script(client, page, self._config, corrected)
-        source = SourcePage(
-            url=page.url,
-            title=None if page.title in page.hearsay else page.title or None,
-            language=page.language or None,
-            author=page.author or None,
-            date=page.date or None,
-            text=page.text,
-            others=[*page.others] or None,
-        )
+        own = replace(page, title="") if page.title in page.hearsay else page
+        facts = {name: getattr(own, name) or None for name in SourcePage.model_fields}
+        source = SourcePage.model_validate(facts)
         progress.tell(_WRITTEN, f"{counted(len(script.sections), 'section')} written")
         progress.tell(1.0, "Done")
         return script.model_copy(update={"page": source})

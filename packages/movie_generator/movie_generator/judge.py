@@ -52,9 +52,7 @@ async def judged(
     ]
     for _ in range(2):
         response = await client.complete(
-            messages,
-            response_format=_FORMAT,
-            max_tokens=1_000 + _TOKENS_A_SENTENCE * len(asked),
+            messages, response_format=_FORMAT, max_tokens=1_000 + _TOKENS_A_SENTENCE * len(asked)
         )
         answer = json_object(response.content or "", "verdicts") or {}
         listed = answer.get("verdicts")

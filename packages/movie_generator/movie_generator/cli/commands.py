@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 
@@ -32,7 +32,7 @@ def the_queue(*, waits: bool = False) -> closing[JobQueue]:
     )
 
 
-def enqueue(urls: list[str], *, again: bool = False) -> None:
+def enqueue(flags: Flags) -> None:
     """Print the id of the job of each of ``urls``, one a line; those that have none get one."""
     from mcp_ghost.errors import UrlUnresolvedError
     from mcp_ghost.guard import check_url
@@ -41,14 +41,14 @@ def enqueue(urls: list[str], *, again: bool = False) -> None:
     environment = Environment.read()
     policy = UrlPolicy.of(environment.allowed_hosts, allow_private=environment.allow_private_urls)
     with asyncio.Runner() as runner:
-        for url in dict.fromkeys(urls):
+        for url in dict.fromkeys(flags.urls):
             try:
                 runner.run(check_url(url, policy))
             except UrlUnresolvedError as error:
                 # The workers may run on a machine that can resolve the name; they check again.
                 print(f"warning: {error}", file=sys.stderr)
     with the_queue() as queue:
-        for job_id, is_new in queue.enqueue(urls, again=again):
+        for job_id, is_new in queue.enqueue(flags.urls, again=flags.again):
             print(job_id)
             if not is_new:
                 status = queue.job(job_id).status
@@ -57,7 +57,7 @@ def enqueue(urls: list[str], *, again: bool = False) -> None:
                 print(f"job {job_id} ({status}) already has this URL; {way}", file=sys.stderr)
 
 
-def work(flags: Flags) -> None:
+def worker(flags: Flags) -> None:
     """Process queued jobs until stopped, or until all are finished.
 
     Shows the log, and below it, where lines can change, a line for each running job; elsewhere,
@@ -81,7 +81,7 @@ def work(flags: Flags) -> None:
     )
     logging.getLogger("movie_generator").setLevel(logging.INFO)
     with the_queue(waits=True) as queue:
-        worker = Worker(
+        working = Worker(
             queue,
             generate_as_configured,
             concurrency=flags.concurrency,
@@ -90,7 +90,7 @@ def work(flags: Flags) -> None:
         )
 
         def running() -> Iterator[list[tuple[str, str]]]:
-            works = [*worker.running.values()]
+            works = [*working.running.values()]
             for it in works:
                 yield [
                     (f"job {it.claim.job.id}", "bold"),
@@ -104,7 +104,7 @@ def work(flags: Flags) -> None:
 
         screen.follow(running)
         try:
-            asyncio.run(worker.run(drain=flags.drain))
+            asyncio.run(working.run(drain=flags.drain))
         finally:
             screen.idle()
 
@@ -121,7 +121,7 @@ class _OnScreen(logging.Handler):
         self._screen.text(self.format(record), style)
 
 
-def show_jobs(flags: Flags) -> None:
+def jobs(flags: Flags) -> None:
     """Print the jobs, the oldest first, or show them as they go on, until all are finished."""
     status = Status(flags.status) if flags.status else None
     with the_queue() as queue:
@@ -134,37 +134,46 @@ def show_jobs(flags: Flags) -> None:
             print_table(look(), f"There are no {f'{status} ' if status else ''}jobs.")
 
 
-def move(ids: Iterable[int], command: str) -> int:
-    """Cancel, or put back on the queue, each of the jobs that can be; returns the exit code."""
+def cancel(flags: Flags) -> int:
+    """Cancel each of the jobs that can be; returns the exit code."""
+    return _move(flags.ids, JobQueue.cancel, "cancelled")
+
+
+def retry(flags: Flags) -> int:
+    """Put each of the jobs that can be back on the queue; returns the exit code."""
+    return _move(flags.ids, JobQueue.retry, "pending")
+
+
+def _move(ids: Iterable[int], move: Callable[[JobQueue, int], None], status: str) -> int:
     code = DONE
     with the_queue() as queue:
         for job_id in ids:
             try:
-                queue.cancel(job_id) if command == "cancel" else queue.retry(job_id)
+                move(queue, job_id)
             except JobStateError as error:
                 complain(PROGRAM, str(error))
                 code = FAILED
             else:
-                print(f"job {job_id} {'cancelled' if command == 'cancel' else 'pending'}")
+                print(f"job {job_id} {status}")
     return code
 
 
-def prune(days: int | None) -> None:
+def prune(flags: Flags) -> None:
     """Delete the jobs that were finished so many days ago."""
-    kept = Environment.read().keep_days if days is None else days
+    kept = Environment.read().keep_days if flags.days is None else flags.days
     if kept is None:
         raise SettingsError("Say how old the jobs must be: --days N, or set MOVIE_KEEP_DAYS.")
     with the_queue() as queue:
         print(f"{counted(queue.prune(kept), 'job')} deleted")
 
 
-def show_result(job_id: int, output: str | None) -> None:
-    """Print the script of a job, or save it in the file ``output``."""
-    if output:
-        check_writable(output, "-o")
+def result(flags: Flags) -> None:
+    """Print the script of a job, or save it in the file that the flags name."""
+    if flags.output:
+        check_writable(flags.output, "-o")
     with the_queue() as queue:
-        job = queue.job(job_id)
+        job = queue.job(flags.id)
     if job.result is None:
         reason = f": {job.error_message}" if job.error_message else "."
-        raise JobStateError(f"Job {job_id} has no script; its status is {job.status}{reason}")
-    save_or_print(VideoScript.model_validate_json(job.result), output)
+        raise JobStateError(f"Job {job.id} has no script; its status is {job.status}{reason}")
+    save_or_print(VideoScript.model_validate_json(job.result), flags.output)

@@ -30,7 +30,7 @@ _ABOUT_A_SCRIPT = 256 * 1024
 """Bytes."""
 
 
-def write_examples() -> None:
+def init(_: Flags) -> None:
     """Write both files into the working directory, or neither where one is there already."""
     if there := [name for name in _EXAMPLES if Path(name).exists()]:
         raise SettingsError(f"{there[0]} already exists; nothing was written.")
@@ -43,16 +43,15 @@ def write_examples() -> None:
         print(name)
 
 
-def make_script(flags: Flags) -> None:
+def script(flags: Flags) -> None:
     """Write the script of the pages to the named file, or to standard output as YAML.
 
     Flags beat the environment; if no MCP servers are named, the page is read without an agent.
     """
     from movie_generator.generate import generate_as_configured
 
-    output = flags.output
-    if output:
-        check_writable(output, "-o")
+    if flags.output:
+        check_writable(flags.output, "-o")
     environment = Environment.read()
     named = {"config_path": flags.config, "mcp_config_path": flags.mcp_config}
     environment = environment.model_copy(update={key: it for key, it in named.items() if it})
@@ -78,17 +77,17 @@ def make_script(flags: Flags) -> None:
         screen.busy(message)
 
     try:
-        script = asyncio.run(
+        made = asyncio.run(
             generate_as_configured(source, tell, environment=environment, config=config, more=more)
         )
     finally:
         screen.idle()
-    save_or_print(script, output)
+    save_or_print(made, flags.output)
     parts = [
-        (output or "done", "bold green"),
-        (script.title, ""),
-        (counted(len(script.sections), "section"), ""),
-        (counted(len([*script.narrations()]), "narration"), ""),
+        (flags.output or "done", "bold green"),
+        (made.title, ""),
+        (counted(len(made.sections), "section"), ""),
+        (counted(len([*made.narrations()]), "narration"), ""),
         (duration(time.monotonic() - started), ""),
     ]
     screen.parts(parts, mark="✓", style="green")
@@ -120,15 +119,15 @@ def _read(name: str) -> bytes:
         raise SettingsError(f"{name} cannot be read: {reason(error)}.") from error
 
 
-def export_script(file: str, form: str, output: str | None) -> None:
-    """Print the script in ``file`` in another form, or write it to the file ``output``."""
+def export(flags: Flags) -> None:
+    """Print a script in another form, or write that to a file."""
     from movie_generator.show.export import exported
 
-    text = exported(_loaded(file), form)
-    if output is None:
+    text = exported(_loaded(flags.file), flags.format)
+    if flags.output is None:
         _print(text)
     else:
-        _write(output, text, file, "-o")
+        _write(flags.output, text, flags.file, "-o")
 
 
 def _write(output: str, text: str, file: str, flag: str) -> None:
@@ -146,17 +145,16 @@ def _loaded(file: str) -> VideoScript:
         raise SettingsError(f"{file} cannot be read: {reason(error)}.") from error
 
 
-def show_script(file: str, html: str | None) -> None:
-    """Show the script in ``file``, or write it to the file ``html`` with its page beside it."""
-    from movie_generator.show.document import document
-    from movie_generator.show.lines import show
+def show(flags: Flags) -> None:
+    """Show a script, or write it to a file with its page beside it."""
+    from movie_generator.show import document, lines
 
-    script = _loaded(file)
-    if html is None:
-        show(script, standard_screen(sys.stdout))
+    loaded = _loaded(flags.file)
+    if flags.html is None:
+        lines.show(loaded, standard_screen(sys.stdout))
         return
-    _write(html, document(script), file, "--html")
-    print(f"{html}: open it in a browser")
+    _write(flags.html, document.document(loaded), flags.file, "--html")
+    print(f"{flags.html}: open it in a browser")
 
 
 def check_writable(name: str, flag: str) -> None:

@@ -15,6 +15,7 @@ from anyio.to_thread import run_sync
 
 from mcp_ghost.errors import UrlRefusedError
 from mcp_ghost.guard import GuardedTransport, parse_url
+from mcp_ghost.network import content_of
 from mcp_ghost.providers.transport import retry_after
 from mcp_ghost.text import address, one_line
 from movie_generator.errors import PageError, is_passing, reason_of
@@ -22,7 +23,7 @@ from movie_generator.pages.decoding import decoded, is_utf_16
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, absolute, heading, line, tidy
 from movie_generator.pages.results import is_shell
-from movie_generator.pages.robots import USER_AGENT, Robots, start_of
+from movie_generator.pages.robots import USER_AGENT, Robots
 from movie_generator.pages.urls import PUBLIC, UrlPolicy
 from movie_generator.settings import Limits
 
@@ -112,8 +113,9 @@ async def _read(client: httpx2.AsyncClient, url: str, limits: Limits, parsing: l
             if coding not in readable:
                 said = f"{at} was sent compressed with {coding}, which cannot be read here."
                 raise PageError(said)
-        body, whole = await start_of(response, limits.page_bytes)
-        encoding = response.charset_encoding
+        body = await content_of(response, limits.page_bytes)
+        whole = len(body) <= limits.page_bytes
+        body, encoding = body[: limits.page_bytes], response.charset_encoding
         if kind == _PDF and not whole:
             raise PageError(
                 f"{address(url)} is a PDF of more than {limits.page_bytes:,} bytes. To read it, "

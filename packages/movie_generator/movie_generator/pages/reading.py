@@ -21,13 +21,7 @@ from movie_generator.answers import json_object
 from movie_generator.errors import AgentError, PageError
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, line, markdown_images, tidy, usable_images
-from movie_generator.pages.results import (
-    about_page,
-    fault,
-    is_garbled,
-    page_text,
-    sounds_passing,
-)
+from movie_generator.pages.results import about_page, fault, is_garbled, page_text, sounds_passing
 from movie_generator.pages.tool_guard import texts
 
 # As mcp-server-fetch calls them.

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from mcp_ghost.guard import GuardedTransport, parse_url
+from mcp_ghost.network import content_of
 from mcp_ghost.text import address
 from movie_generator.errors import PageError, reason_of
 from movie_generator.pages.urls import UrlPolicy
@@ -89,7 +90,7 @@ class Robots:
                     return _no_file(url, f"answered {response.status_code}")
                 if not response.is_success:
                     return None
-                body, whole = await start_of(response, MOST_BYTES)
+                body = await content_of(response, MOST_BYTES)
         except httpx2.TooManyRedirects:
             return None
         except (TimeoutError, httpx2.TimeoutException):
@@ -100,20 +101,11 @@ class Robots:
             return _no_file(url, f"cannot be fetched ({reason_of(error)})")
         from protego import Protego
 
-        lines = body if whole else body[: body.rfind(b"\n") + 1]
-        return Protego.parse(lines.decode("utf-8-sig", "replace"))
+        if len(body) > MOST_BYTES:
+            body = body[: body.rfind(b"\n", 0, MOST_BYTES) + 1]
+        return Protego.parse(body.decode("utf-8-sig", "replace"))
 
 
 def _no_file(url: str, why: str) -> RobotsUnknownError:
     said = f"{address(url)}, which says what programs may read, {why}. Try again later; "
     return RobotsUnknownError(said + _HOW_TO_READ, passes=True)
-
-
-async def start_of(response: httpx2.Response, limit: int) -> tuple[bytes, bool]:
-    """Read a body up to ``limit`` bytes, and say whether that is all of it."""
-    body = bytearray()
-    async for chunk in response.aiter_bytes(65536):
-        body += chunk
-        if len(body) > limit:
-            return bytes(body[:limit]), False
-    return bytes(body), True

@@ -61,6 +61,12 @@ def run(*flags: str, **values: str) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
+def do(*words: str) -> None:
+    """A command, in this process."""
+    flags = parse_flags(words)
+    getattr(commands, flags.command)(flags)
+
+
 @pytest.fixture
 def queue() -> Iterator[JobQueue]:
     """The queue that the commands find in this folder."""
@@ -182,13 +188,13 @@ def test_the_table_shows_what_is_most_interesting(
     queue.fail(claimed(queue), "The page [bold]is\x1b[31m gone.")
     queue.keep(claimed(queue), 0.25, "reading the page")
     queue.enqueue([PAGE + "/long" * 40])
-    commands.show_jobs(parse_flags(["jobs"]))
+    do("jobs")
     head, failed, processing, pending = capsys.readouterr().out.splitlines()
     assert head.split() == ["id", "status", "done", "url", "what"]
     assert failed.split(maxsplit=4)[1:] == ["failed", "0%", PAGE, "The page [bold]is gone. "]
     assert processing.split()[1:] == ["processing", "25%", PAGE, "reading", "the", "page"]
     assert PAGE + "/long" * 40 in pending
-    commands.show_jobs(parse_flags(["jobs", "--status", "cancelled"]))
+    do("jobs", "--status", "cancelled")
     assert capsys.readouterr().out == "There are no cancelled jobs.\n"
 
 
@@ -206,9 +212,9 @@ def test_jobs_are_cancelled_and_retried(
     queue: JobQueue, capsys: pytest.CaptureFixture[str]
 ) -> None:
     queue.enqueue([PAGE, PAGE], again=True)
-    commands.move([1, 2], "cancel")
+    do("cancel", "1", "2")
     assert capsys.readouterr().out == "job 1 cancelled\njob 2 cancelled\n"
-    commands.move([2], "retry")
+    do("retry", "2")
     assert [job.status for job in queue.jobs()] == ["cancelled", "pending"]
 
 
@@ -226,16 +232,16 @@ def test_a_job_that_cannot_be_moved_does_not_keep_the_others_back(queue: JobQueu
 def test_the_same_url_is_one_job_unless_it_is_wanted_again(
     queue: JobQueue, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commands.enqueue([PAGE, PAGE, PAGE.upper().replace("/PAGE", "/page")])
+    do("enqueue", PAGE, PAGE, PAGE.upper().replace("/PAGE", "/page"))
     output, errors = capsys.readouterr()
     assert output == "1\n1\n1\n"
     assert "job 1 (pending) already has this URL; --again makes a new one" in errors
     queue.cancel(1)
-    commands.enqueue([PAGE])
+    do("enqueue", PAGE)
     assert (
         "job 1 (cancelled) already has this URL; retry 1 does it again" in capsys.readouterr().err
     )
-    commands.enqueue([PAGE, PAGE], again=True)
+    do("enqueue", PAGE, PAGE, "--again")
     assert capsys.readouterr().out == "2\n3\n"
     assert [job.url for job in queue.jobs()] == [PAGE] * 3
 
@@ -250,15 +256,15 @@ def test_what_was_finished_long_ago_is_deleted_and_nothing_else(
     assert queue.keep_step(claimed(queue), "a step", "kept")
     queue.enqueue([PAGE], again=True)
     with pytest.raises(SettingsError, match="--days N, or set MOVIE_KEEP_DAYS"):
-        commands.prune(None)
+        do("prune")
     monkeypatch.setenv("MOVIE_KEEP_DAYS", "1")
-    commands.prune(None)
-    commands.prune(0)
+    do("prune")
+    do("prune", "--days", "0")
     assert capsys.readouterr().out == "0 jobs deleted\n3 jobs deleted\n"
     assert [job.status for job in queue.jobs()] == ["processing", "pending"]
     assert queue.steps(failed) == {}
     assert queue.steps(Claim(queue.job(4), "")) == {"a step": "kept"}
-    commands.enqueue(["http://8.8.8.8/other"])
+    do("enqueue", "http://8.8.8.8/other")
     assert capsys.readouterr().out == "6\n"
 
 
@@ -272,7 +278,7 @@ def test_watching_shows_each_change_until_all_jobs_are_finished(
         lambda: queue.cancel(1),
     ]
     monkeypatch.setattr(time, "sleep", lambda _: looks.pop(0)())
-    commands.show_jobs(parse_flags(["jobs", "--watch"]))
+    do("jobs", "--watch")
     assert capsys.readouterr().out.splitlines() == [
         f"job 1 processing {PAGE}",
         f"job 1 processing {PAGE} reading",
@@ -300,11 +306,11 @@ def test_results_are_read_only_where_they_are_shown(
     note = lambda *given: asked.append(given[2])  # noqa: E731
     event.listen(Engine, "before_cursor_execute", note)
     try:
-        commands.show_jobs(parse_flags(["jobs"]))
-        commands.show_jobs(parse_flags(["jobs", "--watch"]))
+        do("jobs")
+        do("jobs", "--watch")
         assert "completed" in capsys.readouterr().out
         assert not re.search(r"\.result\b", " ".join(asked))
-        commands.show_jobs(parse_flags(["jobs", "--json"]))
+        do("jobs", "--json")
         assert re.search(r"\.result\b", " ".join(asked))
     finally:
         event.remove(Engine, "before_cursor_execute", note)
@@ -315,7 +321,7 @@ def test_on_a_terminal_the_watched_jobs_are_one_table(
 ) -> None:
     queue.complete(claimed(queue), script("done").model_dump_json())
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    commands.show_jobs(parse_flags(["jobs", "--watch"]))
+    do("jobs", "--watch")
     shown = capsys.readouterr().out
     assert "1 completed" in shown
     assert PAGE in shown
@@ -326,14 +332,14 @@ def test_a_result_is_shown_and_saved(
 ) -> None:
     expected = script("猫の動画 \N{ZERO WIDTH NON-JOINER}")
     queue.complete(claimed(queue), expected.model_dump_json())
-    commands.show_result(1, None)
+    do("result", "1")
     assert capsys.readouterr().out == expected.to_yaml()
     for name in ("script.yaml", "script.json"):
-        commands.show_result(1, name)
+        do("result", "1", "-o", name)
         assert VideoScript.load(tmp_path / name) == expected
     with pytest.raises(SettingsError, match="it is a folder"):
-        commands.show_result(1, ".")
-    commands.show_jobs(parse_flags(["jobs", "--json", "--status", "completed"]))
+        do("result", "1", "-o", ".")
+    do("jobs", "--json", "--status", "completed")
     (job,) = json.loads(capsys.readouterr().out)
     assert job["result"] == expected.model_dump()
 
