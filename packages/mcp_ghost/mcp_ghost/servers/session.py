@@ -297,8 +297,7 @@ class ServerSession:
                 from mcp_ghost.servers.protocol.wire import closed_or_listening, speaking
 
                 on_request = self.elicit and asking(self.name, self.elicit, self._paused)
-                target, has_read = self.config.in_process, lambda: link.has_read
-                client, self._wire = speaking(target, streams, has_read, spoken, on_request)
+                client, self._wire = speaking(self.config.in_process, streams, spoken, on_request)
                 async with self._starting():
                     await stack.enter_async_context(client)
                     await self._list_tools(client)

@@ -148,7 +148,7 @@ def test_what_begins_as_an_answer_is_answered(result: bytes, is_late: bool, id_:
 @pytest.mark.fuzz
 @given(st.sampled_from(["tools/list", "tools/call", "server/discover", "initialize"]), OBJECTS)
 def test_every_answer_can_be_passed_on_and_read(method: str, result: dict[str, Any]) -> None:
-    wire = Wire(lambda: True)
+    wire = Wire()
     wire.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method=method, params={}))
     answer = JSONRPCResponse(jsonrpc="2.0", id=1, result=result)
     item = wire.received(SessionMessage(answer))

@@ -155,7 +155,7 @@ async def test_an_event_that_was_cut_off_is_left_to_be_asked_for_again() -> None
 
 def test_an_error_for_nobody_is_for_the_only_one_who_waits() -> None:
     error = taken(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "x"}}')[0]
-    wire = Wire(lambda: True)
+    wire = Wire()
     for waiting in (1, 2):
         wire.sent(JSONRPCRequest(jsonrpc="2.0", id=waiting, method="tools/call"))
         received = wire.received(error)
@@ -169,10 +169,10 @@ def test_an_error_for_nobody_is_for_the_only_one_who_waits() -> None:
 
 def test_an_error_about_a_notification_is_nobodys() -> None:
     error = taken(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "x"}}')[0]
-    wire = Wire(lambda: True)
+    wire = Wire()
     wire.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list"))
     assert wire.received(error) is error
-    asked = Wire(lambda: True)
+    asked = Wire()
     asked.sent(JSONRPCRequest(jsonrpc="2.0", id=1, method="server/discover"))
     assert asked.received(error) is not error
 

@@ -56,12 +56,6 @@ class HttpLink:
         return self._wire is not None and self._wire.is_open and self._wire.fault is None
 
     @property
-    def has_read(self) -> bool:
-        """What is sent goes out at once, unless somebody has to sign in first."""
-        sign_in = self._wire.sign_in if self._wire else None
-        return sign_in is None or sign_in.is_done
-
-    @property
     def fallback(self) -> Revision | None:
         """The older transport, where the entry names none and the URL is none of the newer one.
 
@@ -113,7 +107,8 @@ class HttpLink:
                 item = await wire.unless_it_ends(incoming.receive)
                 return _shown(item, wire.sign_in.secrets if wire.sign_in else set())
 
-            yield receive, outgoing.send
+            # What is sent goes out at once, unless somebody has to sign in first.
+            yield receive, outgoing.send, lambda: wire.sign_in is None or wire.sign_in.is_done
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""

@@ -43,7 +43,6 @@ async def make_link(
 class InProcessLink:
     """Has nothing between the SDK's client and its server; both live and end with the session."""
 
-    has_read = True
     fallback = None
     wants_credentials = False
 

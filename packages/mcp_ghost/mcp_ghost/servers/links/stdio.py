@@ -44,11 +44,6 @@ class StdioLink:
         """Whether more answers can come."""
         return self.process is not None and self.process.is_connected
 
-    @property
-    def has_read(self) -> bool:
-        """Whether the server took all that was sent; what a wrapper took counts too."""
-        return self.process is not None and self.process.has_read
-
     wants_credentials = False
 
     @property
@@ -73,15 +68,17 @@ class StdioLink:
             _warn_once(words, ", ".join(kept))
         command = [config.command or "", *config.args]
         most_bytes = config.max_message_bytes
-        self.process = await ServerProcess.start(command, self._environment, config.cwd, most_bytes)
+        process = await ServerProcess.start(command, self._environment, config.cwd, most_bytes)
+        self.process = process
         try:
             # While the server is starting.
             await import_with_sdk("mcp_ghost.servers.links.stdio_streams")
             from mcp_ghost.servers.links.stdio_streams import Incoming, send
 
-            yield Incoming(self.process, most_bytes).receive, partial(send, self.process)
+            receive = Incoming(process, most_bytes).receive
+            yield receive, partial(send, process), lambda: process.has_read
         finally:
-            await self.process.stop(POLITE_GRACE if ready.done() else _UNREADY_GRACE)
+            await process.stop(POLITE_GRACE if ready.done() else _UNREADY_GRACE)
 
     async def startup_message(self, seconds: float, cause: BaseException) -> str:
         """What to say of ``cause``, which ended a start within ``seconds`` of trying."""

@@ -57,22 +57,21 @@ _TOOLS_CHANGED = "notifications/tools/list_changed"
 Receive: TypeAlias = Callable[[], Awaitable[SessionMessage | Exception]]
 """The next message from a server; EndOfStream after the last."""
 Send: TypeAlias = Callable[[SessionMessage], Awaitable[None]]
-Streams: TypeAlias = tuple[Receive, Send]
-"""Messages from a server, and to it; who made them closes them."""
+Streams: TypeAlias = tuple[Receive, Send, Callable[[], bool]]
+"""Messages from a server and to it, and whether it took all of these, or a wrapper did; who made
+them closes them."""
 
 
 class Wire(ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]):
     """What passes between the SDK and a server; of an object of this program, nothing does."""
 
-    def __init__(self, has_read: Callable[[], bool], streams: Streams | None = None) -> None:
-        """``has_read``: whether the server took what was sent."""
+    def __init__(self, streams: Streams | None = None) -> None:
         if streams is not None:
-            self._receive, self._send = streams
+            self._receive, self._send, self._has_read = streams
         self.tools_changed = False
         """Whether the server said so, or meets calls with another list in mind."""
         self.has_ended = False
         """Whether the SDK's reader has, for whatever reason, so that no answer can come."""
-        self._has_read = has_read
         self._asked: dict[str, str] = {}
         """The methods of the requests without an answer, by id."""
         self._is_negotiating = True
@@ -196,12 +195,11 @@ def _error(
 def speaking(
     target: object,
     streams: Streams | None,
-    has_read: Callable[[], bool],
     spoken: Revision,
     on_request: ElicitationFnT | None,
 ) -> tuple[Client, Wire]:
     """A client over ``streams``, or of ``target``, an object of this program, without any."""
-    wire = Wire(has_read, streams)
+    wire = Wire(streams)
     client = Client(
         target if streams is None else nullcontext((wire, wire)),  # type: ignore[arg-type]  # of the two kinds that it takes
         mode=spoken.mode,
