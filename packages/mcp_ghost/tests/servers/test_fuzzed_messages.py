@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
@@ -191,6 +191,7 @@ async def events_of(data: bytes, cuts: list[int]) -> bytes:
 
 
 @pytest.mark.fuzz
+@example([rb'{"error": ["\ud800"]}'], b"\n\n", [])
 @given(
     st.lists(messages(), max_size=4),
     st.sampled_from([b"\n\n", b"\r\n\r\n", b"\r\r"]),

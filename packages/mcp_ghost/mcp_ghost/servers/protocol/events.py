@@ -15,6 +15,7 @@ from mcp_ghost.servers.protocol.reading import (
     EDGE,
     MOST_SKIPPED,
     UnreadableError,
+    mended,
     only_error,
     refusal,
     taken,
@@ -99,6 +100,8 @@ def data_of(event: bytes) -> bytes:
 def _in_place_of(data: bytes, why: str, is_answer: bool) -> bytes | None:
     error = refusal(data, why)
     if error is None and is_answer:
-        said = (only_error(data) or {}).get("error", {"code": INTERNAL_ERROR, "message": why})
+        said = (only_error(mended(data)) or {}).get(
+            "error", {"code": INTERNAL_ERROR, "message": why}
+        )
         error = JSONRPCError(jsonrpc="2.0", id=0, error=ErrorData(**said))
     return None if error is None else _event(error.model_dump_json(by_alias=True).encode())
