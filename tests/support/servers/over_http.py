@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import os
@@ -207,12 +206,6 @@ class _OlderHandler(BaseHTTPRequestHandler):
             self.server.answers.put({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
 
-def said(text: str) -> str:
-    """An answer of a tool; over HTTP, whose it is follows from the request."""
-    result = {"content": [{"type": "text", "text": text}]}
-    return json.dumps({"jsonrpc": "2.0", "id": 0, "result": result})
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Faulty
@@ -225,7 +218,9 @@ class _Handler(BaseHTTPRequestHandler):
         if "last-event-id" not in self.headers:
             self._send(405, "")
             return
-        self._send(200, f"id: 2\ndata: {said('resumed')}\n\n", "text/event-stream")
+        result = {"content": [{"type": "text", "text": "resumed"}]}
+        event = json.dumps({"jsonrpc": "2.0", "id": 0, "result": result})
+        self._send(200, f"id: 2\ndata: {event}\n\n", "text/event-stream")
 
     def do_DELETE(self) -> None:
         self._note()
@@ -281,9 +276,6 @@ class _Handler(BaseHTTPRequestHandler):
             head = "id: 1\nretry: 10\ndata:\n\n"
             self._send(200, head, "text/event-stream", **{"content-length": "100"})
             self.close_connection = True
-        elif kind == "packed":  # though nobody asked for it
-            events = gzip.compress(f"data: {said('unpacked')}\n\n".encode())
-            self._send(200, events, "text/event-stream", **{"content-encoding": "gzip"})
         elif kind == "garbled":
             self._send(200, "{}", "application/json", **{"content-encoding": "gzip"})
         elif kind == "close":
@@ -298,12 +290,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.dumps({"jsonrpc": "2.0", "id": id_, "result": result})
         self._send(200, body, "application/json", **headers)
 
-    def _send(
-        self, status: int, body: str | bytes, type_: str = "text/plain", **headers: str
-    ) -> None:
+    def _send(self, status: int, body: str, type_: str = "text/plain", **headers: str) -> None:
         self.send_response(status)
         self.send_header("content-type", type_)
         for name, value in {"content-length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body.encode() if isinstance(body, str) else body)
+        self.wfile.write(body.encode())

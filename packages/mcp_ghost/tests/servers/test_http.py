@@ -103,11 +103,6 @@ async def test_an_answer_that_is_cut_off_is_resumed_where_the_server_can() -> No
             assert session.is_alive
 
 
-async def test_events_that_are_packed_are_read() -> None:
-    with faulty_http("packed") as server:
-        assert (await call_in(ServerConfig(url=server.url), "odd")).content == "unpacked"
-
-
 async def test_long_results_arrive_and_are_cut_visibly() -> None:
     with remote("events") as server:
         result = await call_in(server.config(), "huge", size=3_000_000)

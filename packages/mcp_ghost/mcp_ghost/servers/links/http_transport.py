@@ -193,9 +193,13 @@ class HttpTransport(httpx2.AsyncBaseTransport):
         is_stream = response.headers.get("content-type", "").lower().startswith(_EVENTS)
         if not (self.one_stream or is_stream):
             return await self._whole(request, response)
-        kept = {**_kept(response), "content-type": _EVENTS}  # in UTF-8, whatever it says
-        events = _Events(response, self, request)
-        return httpx2.Response(response.status_code, headers=kept, stream=events)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()  # it was not asked for, and would have to be bounded too
+            return _error_response(502, INTERNAL_ERROR, malformed(""))
+        response.headers["content-type"] = _EVENTS  # in UTF-8, whatever it says
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - from the network
+        response.stream = _Events(response.stream, self, request)
+        return response
 
     async def unless_it_ends(
         self, receive: Callable[[], Awaitable[SessionMessage | Exception]]
@@ -368,7 +372,7 @@ def _not_made(status: int, message: str) -> httpx2.Response:
 class _Events(httpx2.AsyncByteStream):
     """A stream of events that ends quietly where it breaks; the fault is noted."""
 
-    response: httpx2.Response
+    stream: httpx2.AsyncByteStream
     wire: HttpTransport
     request: httpx2.Request
 
@@ -376,8 +380,7 @@ class _Events(httpx2.AsyncByteStream):
         wire, is_answer = self.wire, self.request.method == "POST"
         is_subscription = self.request.headers.get("mcp-method") == _SUBSCRIPTION
         try:
-            chunks = self.response.aiter_bytes()
-            async for event in readable_events(chunks, wire.most_bytes, is_answer=is_answer):
+            async for event in readable_events(self.stream, wire.most_bytes, is_answer=is_answer):
                 if is_answer and _ENDPOINT.search(event):
                     wire.is_older()
                     return
@@ -396,7 +399,7 @@ class _Events(httpx2.AsyncByteStream):
             wire.broke(error)
 
     async def aclose(self) -> None:
-        await self.response.aclose()
+        await self.stream.aclose()
 
 
 def _kept(response: httpx2.Response) -> dict[str, str]:
