@@ -165,14 +165,25 @@ class LLMClient:
         model: str,
         messages: Sequence[Message],
         temperature: float | None = None,
-        **options: Any,  # noqa: ANN401
+        top_p: float | None = None,
+        top_k: int | None = None,
+        min_p: float | None = None,
+        max_tokens: int | None = None,
+        stop: str | list[str] | None = None,
+        response_format: dict[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        name: str | None = None,
+        tools: Sequence[ToolSchema] | None = None,
+        tool_choice: str | dict[str, Any] | None = None,
+        *,
+        known_tools: Sequence[ToolSchema] | None = None,
+        **kwargs: Any,  # noqa: ANN401
     ) -> LLMResponse:
         """One reply of ``model``; empty only where the model said nothing twice.
 
-        ``options`` are ``name``, the role that asks, for events and traces; ``tools`` and
-        ``tool_choice``; ``known_tools``, which defines those in the history when none is on offer;
-        ``response_format``, which is left out while ``tools`` are; ``extra_headers``; and further
-        fields of the request, as the server knows them.
+        ``name`` is the role that asks, for events and traces. ``response_format`` is left out
+        while ``tools`` are on offer; ``known_tools`` defines those in the history when none is.
+        ``kwargs`` are further fields of the request, as the server knows them.
 
         Raises:
             MCPError: Tools for a model that takes none.
@@ -180,9 +191,24 @@ class LLMClient:
             RuntimeError: This thread already runs an event loop, or another one uses this client.
         """
         self._require_open()
-        return self.loop.run(
-            self.acomplete(model=model, messages=messages, temperature=temperature, **options)
+        reply = self.acomplete(
+            model=model,
+            messages=messages,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            min_p=min_p,
+            max_tokens=max_tokens,
+            stop=stop,
+            response_format=response_format,
+            extra_headers=extra_headers,
+            name=name,
+            tools=tools,
+            tool_choice=tool_choice,
+            known_tools=known_tools,
+            **kwargs,
         )
+        return self.loop.run(reply)
 
     async def acomplete(
         self,
