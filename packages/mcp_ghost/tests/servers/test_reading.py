@@ -70,10 +70,11 @@ async def test_half_a_surrogate_becomes_a_sign_of_its_own(written: bytes, text: 
 async def test_a_byte_order_mark_is_no_part_of_a_message() -> None:
     line = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
     assert taken(b"\xef\xbb\xbf" + line)[0] == taken(line)[0]
-    sent = pieces(b"\xef\xbb\xbfdata: %b\n\n" % line)
-    assert [it async for it in readable_events(sent, 1000, is_answer=True)] == [
-        b"data: %b\n\n" % line
-    ]
+    for end in (b"\n\n", b"\n", b""):
+        sent = pieces(b"\xef\xbb\xbfdata: %b%b" % (line, end))
+        assert [it async for it in readable_events(sent, 1000, is_answer=True)] == [
+            b"data: %b\n\n" % line
+        ]
 
 
 @pytest.mark.parametrize(("error", "code", "words"), ERRORS)

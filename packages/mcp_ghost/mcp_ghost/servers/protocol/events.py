@@ -55,7 +55,8 @@ async def readable_events(
             if skipped > MOST_SKIPPED:
                 raise UnreadableError(too_long(most_bytes))
     with suppress(UnreadableError):  # else it was cut off, and may be asked for again
-        data = data_of(bytes(pending)) or bytes(pending).strip()  # no event at all, but an answer
+        last = bytes(pending).removeprefix(codecs.BOM_UTF8)
+        data = data_of(last) or last.strip()  # no event at all, but an answer
         if data and not skipped:
             yield _event(taken(data)[1])
 
