@@ -44,9 +44,9 @@ _OWN_KEY_VARIABLE = "ZORKGPT_CLIENT_API_KEY"
 _CACHED_ROLES = ("system", "user")
 _MARK = {"type": "ephemeral"}
 _Reply: TypeAlias = Coroutine[Any, Any, LLMResponse]
-_NO_TOOLS = ("o1-", "o3-", "qwq", "deepseek-r1", "deepseek-reasoner", "-reasoning", "r1-")
-_TAKES_TOOLS = "-non-reasoning"
-_NO_TOOLS_WITHOUT_SUFFIX = re.compile(r"(?:^|/)o[13](?:$|:)")
+_NO_TOOLS = re.compile(
+    r"o[13]-|(?:^|/)o[13](?:$|:)|qwq|deepseek-r1|deepseek-reasoner|(?<!-non)-reasoning|r1-"
+)
 
 
 def supports_tool_calling(model: str, force: bool = False) -> bool:
@@ -54,10 +54,7 @@ def supports_tool_calling(model: str, force: bool = False) -> bool:
 
     ``force`` overrides the judgement, which is rough.
     """
-    name = model.lower().replace(_TAKES_TOOLS, "")
-    return force or not (
-        any(pattern in name for pattern in _NO_TOOLS) or _NO_TOOLS_WITHOUT_SUFFIX.search(name)
-    )
+    return force or not _NO_TOOLS.search(model.lower())
 
 
 def require_tool_support(model: str, *, force: bool = False) -> None:

@@ -188,12 +188,11 @@ class _Deliberation:
         servers = getattr(manager, "server_names", ())
         self._events = ToolEvents(agent.logger, agent.config.mcp_max_tool_iterations, servers)
         self._responses: list[LLMResponse] = []
-        self._lost = Usage()
         self._schema_was_enforced = False
 
     async def decide(self, text: str, story: Sequence[Message]) -> Decision:
         """The model's decision; the safe default when it has none."""
-        agent = self._agent
+        agent, lost = self._agent, Usage()
         if self._tools.are_on:
             from llm_client import require_tool_support
 
@@ -208,7 +207,7 @@ class _Deliberation:
             try:
                 decision = await self._accepted(await self._propose(messages), messages)
             except LLMError as error:
-                self._lost = error.usage
+                lost = error.usage
                 why = f"The model could not be asked: {error}"
                 decision = self._fall_back(why, incurable=is_incurable(error))
             if decision.failure:
@@ -219,9 +218,15 @@ class _Deliberation:
             await self._tools.settle()
         finally:
             await self._tools.close()
-        if decision.iterations:
+        if self._events.iteration:
             self._events.session_ended(decision.action)
-        return decision
+        return replace(
+            decision,
+            refused=tuple(self._refused),
+            tools=self._events.used,
+            iterations=self._events.iteration,
+            usage=sum((it.spent for it in self._responses), lost),
+        )
 
     async def _accepted(self, decision: Decision, messages: list[Message]) -> Decision:
         """The check advises; after so many refusals it is the model that is believed."""
@@ -311,7 +316,7 @@ class _Deliberation:
         except ValueError as error:
             why = f"an answer that is not a decision ({error})"
             return self._fall_back(why, response, unplayable=isinstance(error, UnplayableError))
-        return self._decided(
+        return Decision(
             command,
             answer.thinking[:RECORDED_CHARACTERS],
             new_objective=(answer.new_objective or "")[:RECORDED_CHARACTERS] or None,
@@ -319,17 +324,6 @@ class _Deliberation:
             plan=plan_in(answer.plan),
             close_objective=(answer.close_objective or "")[:RECORDED_CHARACTERS] or None,
             proposed=answer.action[:RECORDED_CHARACTERS],
-        )
-
-    def _decided(self, action: str, reasoning: str, **more: Any) -> Decision:  # noqa: ANN401  fields of Decision
-        return Decision(
-            action=action,
-            reasoning=reasoning,
-            refused=tuple(self._refused),
-            tools=self._events.used,
-            iterations=self._events.iteration,
-            usage=sum((it.spent for it in self._responses), self._lost),
-            **more,
         )
 
     def _fall_back(
@@ -340,7 +334,7 @@ class _Deliberation:
         incurable: bool = False,
         unplayable: bool = False,
     ) -> Decision:
-        return self._decided(
+        return Decision(
             safe_command(self._waits_for),
             f"No usable answer: {failure}",
             proposed=((response and response.content) or "")[:200],

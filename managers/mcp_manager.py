@@ -163,14 +163,12 @@ class MCPManager(GameTools):
         """Begin to connect in the running event loop; ``connect_session`` waits for that."""
         left_out, self._left_out = self._left_out, []
         if left_out:
-            log_event(
-                self.logger,
-                logging.WARNING,
-                f"Only the first MCP server is used: '{self.server_name}', not "
-                f"{', '.join(left_out)}. List those to use under 'servers' in [tool.zorkgpt.mcp].",
-                "mcp_servers_ignored",
-                server_name=self.server_name,
+            used, event = self.server_name, "mcp_servers_ignored"
+            message = (
+                f"Only the first MCP server is used: '{used}', not {', '.join(left_out)}. "
+                "List those to use under 'servers' in [tool.zorkgpt.mcp]."
             )
+            log_event(self.logger, logging.WARNING, message, event, server_name=used)
         for server in self._usable:
             server.begin()
 

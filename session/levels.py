@@ -17,7 +17,8 @@ class ObservationLevel(StrEnum):
 
     def reaches(self, other: "ObservationLevel") -> bool:
         """Tell whether it tells all that ``other`` tells."""
-        return _ORDER[self] >= _ORDER[other]
+        levels = list(ObservationLevel)
+        return levels.index(self) >= levels.index(other)
 
     @property
     def tells_status(self) -> bool:
@@ -33,6 +34,3 @@ class ObservationLevel(StrEnum):
     def tells_exits(self) -> bool:
         """Whether exits are told that nobody has tried."""
         return self.reaches(ObservationLevel.FACTS_EXITS)
-
-
-_ORDER = {level: number for number, level in enumerate(ObservationLevel)}

@@ -54,8 +54,8 @@ class Objectives:
             self._give_up(record.close_objective, record.turn)
         if record.new_objective:
             self._declare(record.new_objective, record)
-        gained = self.seen.take_in(record.after)
-        if self.seen.is_news:
+        gained, is_news = self.seen.take_in(record.after)
+        if is_news:
             self._progress = record.turn
         for objective in self.open():
             if any(same_thing(need, thing) for need in objective.needs for thing in gained):
@@ -148,20 +148,18 @@ class Seen:
 
     def __init__(self) -> None:
         self.rooms: dict[int, Place] = {}
-        self.is_news = False
-        """Whether the last thing learned was a new room or more points than ever."""
         self._things: set[str] = set()
         self._carried: set[str] = set()
         self._best_score = 0
         self._now = NOTHING_SEEN
 
-    def take_in(self, observation: Observation) -> set[str]:
-        """Note what is seen; returns the things carried for the first time."""
+    def take_in(self, observation: Observation) -> tuple[set[str], bool]:
+        """Note what is seen; returns things new in hand, and if a room or the score is news."""
         room = observation.room
         score = self._best_score if observation.score is None else observation.score
-        self.is_news = score > self._best_score
+        is_news = score > self._best_score
         if room:
-            self.is_news |= room.id not in self.rooms
+            is_news |= room.id not in self.rooms
             self.rooms[room.id] = room
         self._best_score = max(self._best_score, score)
         carried = set(_names(observation.inventory or ()))
@@ -169,7 +167,7 @@ class Seen:
         self._carried |= carried
         self._things |= carried.union(_names(observation.visible))
         self._now = observation
-        return gained
+        return gained, is_news
 
     def lacks(self, goal: Goal) -> bool:
         """Tell whether the goal can be told and does not hold yet."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from mcp_ghost.errors import MCPError
-from mcp_ghost.loop import AnswerCalls, Batch, LoopObserver
+from mcp_ghost.loop import AnswerCalls, Batch, LoopObserver, names_of
 from mcp_ghost.media import Gallery
 from mcp_ghost.messages import LLMResponse, Message, ToolSchema
 from mcp_ghost.results import ResultBudget, ToolCallResult
@@ -166,15 +166,10 @@ class ToolSession:
             await self._connecting  # raises the reason proper
             raise
         if self.schemas:
-            limit = self._config.mcp_max_tool_iterations
-            log_event(
-                self._logger,
-                logging.INFO,
-                f"MCP session started (max {limit} iterations)",
-                "mcp_session_start",
-                max_iterations=limit,
-                tools=[schema["function"]["name"] for schema in self.schemas],
-            )
+            most = self._config.mcp_max_tool_iterations
+            message = f"MCP session started (max {most} iterations)"
+            fields = {"max_iterations": most, "tools": names_of(self.schemas)}
+            log_event(self._logger, logging.INFO, message, "mcp_session_start", **fields)
 
     def answering(self, observer: LoopObserver, *, with_images: bool) -> AnswerCalls:
         """Has the calls of replies made, for the loop; ``with_images``: the model may see some.

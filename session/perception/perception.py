@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from session.game_state import NAMELESS, ExitSeen, Observation, Place, ThingSeen, TurnRecord
@@ -74,8 +73,12 @@ class Perception:
         Of a way that was tried it is told what came of that; of others, that they are named.
         """
         room = self.rooms.get(room_id or 0, RoomSeen())
-        known = sorted(room.directions.union(room.tried), key=in_order)
-        return tuple(self._way(direction, room.tried) for direction in known)
+        found = []
+        for direction in sorted(room.directions.union(room.tried), key=in_order):
+            end = self._place(room.tried.get(direction))
+            kind = ("open" if end else "blocked") if direction in room.tried else _MENTIONED
+            found.append(ExitSeen(direction=direction, kind=kind, room=end))
+        return tuple(found)
 
     def _read(self, text: str, command: str, seen: Observation) -> None:
         """Learn what the game has said, and of which of the things that are in view."""
@@ -162,9 +165,3 @@ class Perception:
 
     def _room(self, room_id: int) -> RoomSeen:
         return self.rooms.setdefault(room_id, RoomSeen())
-
-    def _way(self, direction: str, tried: Mapping[str, Place | None]) -> ExitSeen:
-        if direction not in tried:
-            return ExitSeen(direction=direction, kind=_MENTIONED)
-        end = self._place(tried[direction])
-        return ExitSeen(direction=direction, kind="open" if end else "blocked", room=end)

@@ -65,7 +65,7 @@ class StorySoFar(EpisodeFold):
 
 
 def show_header(screen: Screen, so_far: StorySoFar) -> None:
-    """Return what is played, by whom and with what."""
+    """Show what is played, by whom and with what."""
     start, resumed = so_far.start, so_far.resumed
     if start is None:
         return
@@ -118,7 +118,7 @@ def show_summary(screen: Screen, so_far: StorySoFar) -> None:
 
 
 def show_total(screen: Screen, episodes: Sequence[StorySoFar]) -> None:
-    """Return the sum of several episodes that have ended, in one line."""
+    """Show the sum of several episodes that have ended, in one line."""
     ends = [episode.end for episode in episodes if episode.end]
     scores = [end.score for end in ends if end.score is not None]
     best = f"best score {max(scores)}, mean {mean(scores):.1f}" if scores else f"score {UNKNOWN}"

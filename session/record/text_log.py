@@ -67,7 +67,7 @@ class EpisodeLog(logging.FileHandler):
         return self._redactor(drawn)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
-        """Return a full disk costs only lines for reading; the event log is what complains."""
+        """Pass over a full disk: it costs only lines for reading, and the event log complains."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handleError(record)
 
