@@ -79,14 +79,10 @@ class ZorkAgent:
         self.turn = 0
         """The game's turn that was decided last."""
         self.last_decision: Decision | None = None
-        prompt = load_prompt(
-            "agent",
-            config.prompt_profile(),
-            config.observation_level,
-            config.observation_prior_knowledge,
-        )
+        profile, level = config.prompt_profile(), config.observation_level
+        prompt = load_prompt("agent", profile, level, config.observation_prior_knowledge)
         self.system_prompt = with_hints(prompt, config.player_hints)
-        self.tools_prompt = load_prompt("agent_tools", config.prompt_profile())
+        self.tools_prompt = load_prompt("agent_tools", profile)
 
     def get_action_with_reasoning(
         self,
@@ -138,16 +134,11 @@ class ZorkAgent:
         self, deliberation: _Deliberation, text: str, story: Sequence[Message]
     ) -> Decision:
         self.turn += 1
-        langfuse = getattr(self.mcp_manager, "langfuse_client", None)
-        session = observed(
-            langfuse if self.mcp_enabled else None,
-            self.logger,
-            name="agent-tool-calling-session",
-            metadata={
-                "mcp_enabled": self.mcp_enabled,
-                "max_iterations": self.config.mcp_max_tool_iterations,
-            },
-        )
+        manager, most = self.mcp_manager, self.config.mcp_max_tool_iterations
+        langfuse = getattr(manager, "langfuse_client", None) if self.mcp_enabled else None
+        about = {"mcp_enabled": self.mcp_enabled, "max_iterations": most}
+        name = "agent-tool-calling-session"
+        session = observed(langfuse, self.logger, name=name, metadata=about)
         with event_context(episode_id=self.episode_id, turn=self.turn):
             with session as span:
                 decision = await deliberation.decide(text, story)
@@ -209,7 +200,7 @@ class _Deliberation:
             except LLMError as error:
                 lost = error.usage
                 why = f"The model could not be asked: {error}"
-                decision = self._fall_back(why, incurable=is_incurable(error))
+                decision = self._fall_back(why, None, error)
             if decision.failure:
                 message = decision.reasoning
                 raw = (self._responses[-1].content or "") if decision.answered else ""
@@ -265,7 +256,7 @@ class _Deliberation:
                 return decision
             messages.append(assistant_message(result.response))
         else:
-            decision = self._fall_back(str(result.end), result.response)
+            decision = self._fall_back(str(result.end), result.response, None)
         if result.end is LoopEnd.EMPTY_REPLY:
             self._events.reply_was_empty(result.response)
         was_asked_twice = result.end is LoopEnd.EMPTY_REPLY and result.response.calls > 1
@@ -315,7 +306,7 @@ class _Deliberation:
             answer, command = read_answer(response.content or "", self._waits_for)
         except ValueError as error:
             why = f"an answer that is not a decision ({error})"
-            return self._fall_back(why, response, unplayable=isinstance(error, UnplayableError))
+            return self._fall_back(why, response, error)
         return Decision(
             command,
             answer.thinking[:RECORDED_CHARACTERS],
@@ -327,12 +318,7 @@ class _Deliberation:
         )
 
     def _fall_back(
-        self,
-        failure: str,
-        response: LLMResponse | None = None,
-        *,
-        incurable: bool = False,
-        unplayable: bool = False,
+        self, failure: str, response: LLMResponse | None, error: Exception | None
     ) -> Decision:
         return Decision(
             safe_command(self._waits_for),
@@ -340,8 +326,8 @@ class _Deliberation:
             proposed=((response and response.content) or "")[:200],
             failure=failure,
             answered=response is not None,
-            incurable=incurable,
-            unplayable=unplayable,
+            incurable=isinstance(error, LLMError) and is_incurable(error),
+            unplayable=isinstance(error, UnplayableError),
         )
 
 

@@ -34,8 +34,7 @@ class KnowledgeManager(Manager):
     def begin(self, observation: Observation, carried: CarriedOver) -> None:
         """Learn the claims of earlier episodes."""
         self.claims = carried.claims
-        newest_first = [claim for claim in reversed(carried.claims) if claim.status == "active"]
-        ranked = sorted(newest_first, key=lambda c: (c.basis != "tested", -len(c.evidence)))
+        ranked = sorted(self._active(), key=lambda c: (c.basis != "tested", -len(c.evidence)))
         self._head = tuple(_within(ranked, self._budget))
 
     def learn(self, reflection: Reflection) -> None:
@@ -51,11 +50,7 @@ class KnowledgeManager(Manager):
         """Return what changed since the prompt's head was written."""
         now = {claim.id: claim for claim in self.claims}
         lost = [now[claim.id] for claim in self._head if now[claim.id].status == "retired"]
-        taught = [
-            claim
-            for claim in reversed(self.claims)
-            if claim.status == "active" and claim.id.startswith(f"{self._uid}-")
-        ]
+        taught = [it for it in self._active() if it.id.startswith(f"{self._uid}-")]
         lines = [_line(claim) for claim in _within([*lost, *taught], self._budget // 4)]
         return section("Learned in this episode", reversed(lines), importance=3)
 
@@ -74,10 +69,7 @@ class KnowledgeManager(Manager):
             for record in records
             for word in content_words(f"{record.command} {record.response}")
         }
-        active = [claim for claim in reversed(self.claims) if claim.status == "active"]
-        relevant = sorted(
-            active, key=lambda claim: -len(heard.intersection(content_words(claim.text)))
-        )
+        relevant = sorted(self._active(), key=lambda it: -len(heard & {*content_words(it.text)}))
         lines = [f"{claim.id} {_line(claim)}" for claim in relevant[:_MOST_TO_REVISE]]
         return section("Known claims", lines, importance=3)
 
@@ -89,6 +81,10 @@ class KnowledgeManager(Manager):
         for proposal in answer.claims:
             review.propose(proposal)
         return {"claims": tuple(review.new), "claim_changes": tuple(review.changes.values())}
+
+    def _active(self) -> list[Claim]:
+        """Return the claims that are believed, the newest first."""
+        return [claim for claim in reversed(self.claims) if claim.status == "active"]
 
 
 class _Review:

@@ -15,6 +15,7 @@ from pydantic_settings import (
     DotEnvSettingsSource,
     EnvSettingsSource,
     PydanticBaseSettingsSource,
+    SettingsConfigDict,
 )
 
 from mcp_ghost.env_file import read_env_file
@@ -22,6 +23,9 @@ from mcp_ghost.errors import EnvFileError
 from mcp_ghost.files import read_regular
 from mcp_ghost.text import did_you_mean, reason
 from mcp_ghost.trust import is_plain, may_use
+
+PREFIX, DOTENV = "ZORKGPT_", ".env"
+"""Of our variables, and the file that may set them."""
 
 
 class ConfigurationError(ValueError):
@@ -59,6 +63,8 @@ class _DotEnv(DotEnvSettingsSource):
 class EnvironmentSettings(BaseSettings):
     """Settings that are arguments, or variables of the environment, or else of ``.env``."""
 
+    model_config = SettingsConfigDict(env_file=DOTENV, env_ignore_empty=True)
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -72,8 +78,6 @@ class EnvironmentSettings(BaseSettings):
         return init_settings, _Environment(settings_cls), _DotEnv(settings_cls)
 
 
-PREFIX, DOTENV = "ZORKGPT_", ".env"
-"""Of our variables, and the file that may set them."""
 _WRONG_TYPES = {
     "bool_parsing": "neither true nor false",
     "bool_type": "neither true nor false",

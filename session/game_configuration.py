@@ -25,7 +25,6 @@ from mcp_ghost.providers.hosted import HOSTED, WireFormat, check_key, hosted_at
 from mcp_ghost.redact import SHORTEST_SECRET, secrets_in
 from mcp_ghost.text import address
 from session.configuration_file import (
-    DOTENV,
     PREFIX,
     SAMPLING,
     ConfigurationError,
@@ -70,12 +69,7 @@ class GameConfiguration(PlayingSettings, MindSettings, EnvironmentSettings):
     """Everything that can be set; keyword arguments win over all other sources."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        env_file=DOTENV,
-        env_ignore_empty=True,
-        extra="forbid",
-        populate_by_name=True,
-        validate_assignment=True,
+        env_prefix=PREFIX, extra="forbid", populate_by_name=True, validate_assignment=True
     )
 
     agent_model: str = "auto"

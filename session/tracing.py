@@ -41,12 +41,7 @@ class LangfuseSettings(EnvironmentSettings):
     """Langfuse's own variables, from the environment or .env."""
 
     model_config = SettingsConfigDict(
-        env_prefix="LANGFUSE_",
-        env_file=".env",
-        env_ignore_empty=True,
-        extra="ignore",
-        frozen=True,
-        hide_input_in_errors=True,
+        env_prefix="LANGFUSE_", extra="ignore", frozen=True, hide_input_in_errors=True
     )
 
     public_key: str = ""

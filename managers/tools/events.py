@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Sequence
-from operator import itemgetter
 
 from mcp_ghost.loop import LoopObserver
 from mcp_ghost.messages import LLMResponse
@@ -35,7 +34,7 @@ class ToolEvents(LoopObserver):
     @property
     def used(self) -> tuple[ToolUse, ...]:
         """What has been called, in order."""
-        return tuple(use for _, use in sorted(self._uses.items(), key=itemgetter(0)))
+        return tuple(self._uses[place] for place in sorted(self._uses))
 
     def iteration_started(self, iteration: int) -> None:
         """Remember the iteration and log it."""

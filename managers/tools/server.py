@@ -303,14 +303,9 @@ class GameServer(Leaf):
 
     def _log_duration(self, what: str, since: float) -> None:
         seconds = time.perf_counter() - since
-        log_event(
-            self._logger,
-            logging.DEBUG,
-            f"MCP server {self.name} {what} ({seconds:.2f}s)",
-            f"mcp_server_{what}",
-            server_name=self.name,
-            duration_ms=round(seconds * 1000, 3),
-        )
+        message, event = f"MCP server {self.name} {what} ({seconds:.2f}s)", f"mcp_server_{what}"
+        fields = {"server_name": self.name, "duration_ms": round(seconds * 1000, 3)}
+        log_event(self._logger, logging.DEBUG, message, event, **fields)
 
 
 def _told() -> RequestParamsMeta | None:
