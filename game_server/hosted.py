@@ -143,7 +143,7 @@ class HostedGame(ZorkOrchestratorV2):
     def _reply(self, text: str) -> GuestReply:
         self.used = time.monotonic()
         state, level = self._boundary.state, self.config.observation_level
-        situation = self._context.situation(state)
+        situation = "\n".join(self._context.situation(state))
         return reply_of(text, level, state, self.game_state.end_reason, situation)
 
     def _close_if_ended(self) -> None:

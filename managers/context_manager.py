@@ -70,7 +70,7 @@ class ContextManager:
         told = [section for manager in self._managers for section in manager.sections(state)]
         sections = [
             *sorted(told, key=lambda section: section.importance),
-            Section("Situation", tuple(self._situation(state)), importance=7),
+            Section("Situation", tuple(self.situation(state)), importance=7),
         ]
         if state.plan:
             title = f"Your plan, made in turn {state.plan_turn}"
@@ -80,11 +80,8 @@ class ContextManager:
         *story, latest = self._transcript.messages(state)
         return Prompt(story, "\n\n".join([latest["content"], *now]))
 
-    def situation(self, state: GameState) -> str:
-        """Return the facts of this moment, as far as they are told."""
-        return "\n".join(self._situation(state))
-
-    def _situation(self, state: GameState) -> Iterable[str]:
+    def situation(self, state: GameState) -> Iterable[str]:
+        """Yield the facts of this moment, as far as they are told."""
         seen, most = state.observation, self._config.max_turns_per_episode
         counts = [f"Turn {min(state.turn_count + 1, most)} of at most {most}."]
         if self._level.tells_status:

@@ -195,8 +195,7 @@ class ReflectionManager(Manager):
             if self._compact:
                 answer = read_choice(content, turns)
             else:
-                answer, problems = read_reflection(content)
-                finder.dropped.extend(problems)
+                answer = read_reflection(content, finder.dropped)
         except ValueError as error:
             failure = f"The answer cannot be read: {error}."
             if response.finish_reason == "length":

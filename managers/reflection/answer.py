@@ -83,8 +83,8 @@ class ReflectionAnswer(BaseModel):
     """Of the turns that were to be summed up, if any were."""
 
 
-def read_reflection(content: str) -> tuple[ReflectionAnswer, list[str]]:
-    """Return the answer in ``content`` without the items that are malformed, and why those are.
+def read_reflection(content: str, dropped: list[str]) -> ReflectionAnswer:
+    """Return the answer in ``content`` without malformed items; why they are goes to ``dropped``.
 
     Raises:
         ValueError: There is no object with any of the lists.
@@ -94,22 +94,21 @@ def read_reflection(content: str) -> tuple[ReflectionAnswer, list[str]]:
         raise ValueError("no JSON object")
     if not found.keys() & ReflectionAnswer.model_fields.keys():
         raise ValueError("a JSON object with none of the lists")
-    problems: list[str] = []
     lists: dict[str, list[BaseModel]] = {}
     for name, field in ReflectionAnswer.model_fields.items():
         if name != "summary":
             (form,) = get_args(field.annotation)
-            lists[name] = list(_items(name, form, found.get(name), problems))
+            lists[name] = list(_items(name, form, found.get(name), dropped))
     said = found.get("summary")
     summary = said.strip() if isinstance(said, str) else None
-    return ReflectionAnswer.model_validate({**lists, "summary": summary or None}), problems
+    return ReflectionAnswer.model_validate({**lists, "summary": summary or None})
 
 
 def _items(
-    name: str, form: type[BaseModel], found: object, problems: list[str]
+    name: str, form: type[BaseModel], found: object, dropped: list[str]
 ) -> Iterable[BaseModel]:
     if not isinstance(found, list | None):
-        problems.append(f"{name}: not a list")
+        dropped.append(f"{name}: not a list")
         return
     for position, item in enumerate(found or ()):
         # Null stands for "none given", also where the form has another word for it.
@@ -119,4 +118,4 @@ def _items(
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join([f"{name}[{position}]", *map(str, first["loc"])])
-            problems.append(f"{where}: {first['msg']}")
+            dropped.append(f"{where}: {first['msg']}")

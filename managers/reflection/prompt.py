@@ -6,7 +6,6 @@ from typing import Any
 
 from managers.manager import CHARACTERS_PER_TOKEN, Section, ToSumUp
 from managers.reflection.answer import MemoryProposal, ReflectionAnswer
-from mcp_ghost.providers.schema import response_format
 from mcp_ghost.text import one_line
 from session.game_state import ThingSeen, TurnRecord
 from session.knowledge import MemoryCategory
@@ -124,7 +123,10 @@ def choice_format(turns: Sequence[PendingTurn]) -> dict[str, Any]:
         "required": ["turn"],
         "additionalProperties": False,
     }
-    return response_format("Choice", schema)
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "Choice", "strict": True, "schema": schema},
+    }
 
 
 def read_choice(content: str, turns: Sequence[PendingTurn]) -> ReflectionAnswer:
