@@ -126,12 +126,11 @@ class Flags(argparse.Namespace):
         if self.fork and "/" in self.fork[0]:
             episode = f"{self.fork[0].rstrip('/').rpartition('/')[0]}/{episode}"
         words = ["uv", "run", "python", "main.py", "--resume", episode]
-        if self.base_url:
-            words += ["--base-url", address(self.base_url)]
-        if self.model:
-            words += ["--model", self.model]
-        if self.config:
-            words += ["--config", self.config]
+        base_url = self.base_url and address(self.base_url)
+        given = {"--base-url": base_url, "--model": self.model, "--config": self.config}
+        for flag, value in given.items():
+            if value:
+                words += [flag, value]
         if self.mcp is not None:
             words.append("--mcp" if self.mcp else "--no-mcp")
         for part in self.without:

@@ -47,11 +47,7 @@ class Episode:
         """What it is doing."""
 
     def has_news(self) -> bool:
-        """Return whether `refresh` would find anything.
-
-        Raises:
-            OSError: The log cannot be seen.
-        """
+        """Return whether `refresh` would find anything; an OSError where the log is gone."""
         return self._log.has_news()
 
     def refresh(self) -> None:
@@ -213,8 +209,8 @@ class Episode:
 
     def turns(self, first: int, last: int) -> list[JSONObject]:
         """Return the turns from ``first`` to ``last``, as far as there are any."""
-        timeline, logged = self._timeline, self._logged(range(first, last + 1))
-        return [turn_json(it, time, timeline.of_turn(it.turn)) for it, time in logged]
+        steps, logged = self._timeline.steps, self._logged(range(first, last + 1))
+        return [turn_json(it, time, steps.get(it.turn, ())) for it, time in logged]
 
     def records(self) -> list[TurnRecord]:
         """Return every turn as it was logged."""

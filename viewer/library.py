@@ -88,9 +88,9 @@ class Library:
         self._on_progress(label, 1.0)
         now = {places[it]: it.remember(before[it]) for it in known}
         self._summaries.keep({place: it for place, it in now.items() if it})
-        begun = [(it.summary()["started"], it) for it in known if it in seen and it.began]
-        begun.sort(key=lambda it: it[0], reverse=True)
-        return [episode for _, episode in begun], len(known) - len(seen)
+        begun = [it for it in known if it in seen and it.began]
+        begun.sort(key=lambda it: it.summary()["started"], reverse=True)
+        return begun, len(known) - len(seen)
 
     def get(self, episode_id: str) -> Episode | None:
         """Return the episode with that id, as its log stands; ``latest`` is what was played last.

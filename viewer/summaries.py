@@ -53,8 +53,7 @@ class Summaries:
 
     def keep(self, known: dict[str, Remembered]) -> None:
         """Put these in the place of all others, unless nothing has changed."""
-        states = {name: it.state for name, it in known.items()}
-        if states == {name: it.state for name, it in self.known.items()}:
+        if known == self.known:
             return
         self.known = known
         with suppress(OSError):  # a folder of somebody else, a full disk: read again next time

@@ -66,7 +66,8 @@ class Timeline:
     """
 
     def __init__(self) -> None:
-        self._turns: dict[int, tuple[Step, ...]] = {}
+        self.steps: dict[int, tuple[Step, ...]] = {}
+        """Those of each turn, by their beginning."""
         self._steps: list[Step] = []
         self._began: float | None = None
         self._decided = 0.0
@@ -93,12 +94,8 @@ class Timeline:
                     self._decided = _seconds(entry)
                 case TurnRecord(turn=turn) if self._began is not None:
                     self._add("game", "", self._decided, _seconds(entry))
-                    self._turns[turn] = tuple(sorted(self._steps, key=lambda it: it.start))
+                    self.steps[turn] = tuple(sorted(self._steps, key=lambda it: it.start))
                     self._began = None  # what comes before the next turn belongs to neither
-
-    def of_turn(self, turn: int) -> tuple[Step, ...]:
-        """Return a turn's steps, by their beginning."""
-        return self._turns.get(turn, ())
 
     def _add_ended(self, kind: str, name: object, entry: Entry, milliseconds: float) -> None:
         end = _seconds(entry)

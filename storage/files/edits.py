@@ -39,6 +39,8 @@ _MORE = re.compile(r"\s+(?![-*+] )\S.*")
 _MEMORY = re.compile(r"### .* \(room \d+\)|[-*+] .*`\w+-m\d+`")
 _MARK = re.compile(re.escape(MARK) + r"(.*)-->")
 _BY_HAND = Evidence(episode=EDITOR, turn=0, quote="")
+_MADE_ANEW = {("tested", "inferred"), ("retired", "tested"), ("retired", "inferred")}
+"""Sections from and to which no change leads: a claim that was moved so is a new one."""
 _NUMBERS = 1_000_000
 MOST_BYTES = 2 * 1024 * 1024
 """Of one file."""
@@ -178,8 +180,9 @@ def edits_of(document: Document, known: Iterable[Claim]) -> Edits:
     changes: list[ClaimChange] = []
     for claim in claims.values():
         bullet, exported = at_hand.get(claim.id), document.exported.get(claim.id)
+        before = exported[0] if exported else section_of(claim)
         changes += _changes(claim, bullet, exported)
-        if bullet and _is_made_anew(claim, bullet, exported):
+        if bullet and (before, bullet.section) in _MADE_ANEW:
             others.append(bullet)
     gone = {change.id for change in changes if change.kind == "removed"}
     held = {_flat(it.text) for it in claims.values() if it.status == "active" and it.id not in gone}
@@ -244,20 +247,10 @@ def _changes(
     if active and moved in {("tested", "inferred"), ("tested", "retired"), ("inferred", "retired")}:
         yield ClaimChange(id=claim.id, kind="removed", reason="moved by hand")
         return
-    if changed and not _is_made_anew(claim, bullet, exported):
+    if changed and moved not in _MADE_ANEW:
         yield ClaimChange(id=claim.id, kind="edited", text=bullet.text)
     if active and moved == ("inferred", "tested") and claim.basis == "inferred":
         yield ClaimChange(id=claim.id, kind="confirmed", evidence=_BY_HAND)
-
-
-def _is_made_anew(claim: Claim, bullet: Bullet, exported: tuple[str, str] | None) -> bool:
-    """Return whether the claim was moved to where no change can lead, so that it is a new one."""
-    before = exported[0] if exported else section_of(claim)
-    return (before, bullet.section) in {
-        ("tested", "inferred"),
-        ("retired", "tested"),
-        ("retired", "inferred"),
-    }
 
 
 def _flat(text: str) -> str:

@@ -47,10 +47,8 @@ class KnowledgeFiles:
         Raises:
             StorageError: The file or the database cannot be read.
         """
-        path = self.path(story, story_sha256)
-        with _translated(path):
-            document = read_document(path, self._secrets)
-            return edits_of(document, self._store.claims(story_sha256))
+        document = self._document(self.path(story, story_sha256))
+        return edits_of(document, self._store.claims(story_sha256))
 
     def write(self, story: str, story_sha256: str) -> bool:
         """Rewrite the file; False when it was left alone because it holds edits not yet read.

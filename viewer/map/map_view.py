@@ -8,15 +8,15 @@ from session.perception.directions import direction_of
 from viewer.map.sheets import Sheets
 
 
-class MapView:
+class MapView(WorldMap):
     """Folds what was carried over and turn records."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.path: list[tuple[int, int | None]] = []
         """(turn, room) wherever the room changed; None where it is not known."""
         self.version = 0
         """Counts what may have changed the drawing."""
-        self._map = WorldMap()
         self._sheets = Sheets()
         self._moves: set[tuple[int | None, str, int | None]] = set()
         self._exits: dict[tuple[int, str], tuple[int, str]] = {}
@@ -25,16 +25,15 @@ class MapView:
         """What was seen in each room, with the turn, wherever it changed."""
         self._drawn: tuple[int, JSONObject] | None = None
 
-    def begin(self, observation: Observation, carried: CarriedOver) -> None:
+    def begin(self, observation: Observation, carried: CarriedOver | None = None) -> None:
         """Add the first room and what earlier episodes walked."""
-        self._map.begin(observation, carried)
+        super().begin(observation, carried)
         self.path = [(0, observation.room_id)]
-        self._see(observation, 0)
         self.version += 1
 
     def apply(self, record: TurnRecord) -> None:
         """Add a finished turn."""
-        self._map.apply(record)
+        super().apply(record)
         here = record.after.room_id
         move = record.place_id, record.command, here
         moved = here != record.place_id or direction_of(record.command) is not None
@@ -43,20 +42,20 @@ class MapView:
             self.version += 1
         if not self.path or self.path[-1][1] != here:
             self.path.append((record.turn, here))
-        self._see(record.after, record.turn)
 
-    def _see(self, observation: Observation, turn: int) -> None:
-        here = observation.room_id
+    def _see(self, seen: Observation, turn: int) -> None:
+        super()._see(seen, turn)
+        here = seen.room_id
         if here is None:
             return
-        for exit_ in observation.exits:
+        for exit_ in seen.exits:
             if exit_.kind != "blocked" and (here, exit_.direction) not in self._exits:
                 self._exits[here, exit_.direction] = turn, exit_.kind
                 self.version += 1
-        seen = [str(it) for it in observation.visible]
+        things = [str(it) for it in seen.visible]
         known = self._things.setdefault(here, [])
-        if seen != (known[-1][1] if known else []):
-            known.append((turn, seen))
+        if things != (known[-1][1] if known else []):
+            known.append((turn, things))
 
     def json(self) -> JSONObject:
         """Return rooms with positions, passages, blocked ways, exits and things that were seen."""
@@ -65,12 +64,8 @@ class MapView:
         things = {str(room): list(seen) for room, seen in self._things.items() if seen}
         return {**self._drawn[1], "things": things}
 
-    def mermaid(self) -> str:
-        """Return the map as a Mermaid flowchart."""
-        return self._map.mermaid()
-
     def _draw(self) -> JSONObject:
-        names, turns, ways = self._map.rooms, self._map.first_turns, list(self._map.ways.all())
+        names, turns, ways = self.rooms, self.first_turns, list(self.ways.all())
         # What this episode did not see comes first: it was known when it began.
         found = sorted(names, key=lambda room: turns.get(room, -1))
         return {
@@ -90,7 +85,7 @@ class MapView:
                     "direction": way.command,
                     "to": to,
                     "first_turn": way.first_turn,
-                    "one_way": self._map.is_one_way(way),
+                    "one_way": self.is_one_way(way),
                     "random": way.is_random,
                 }
                 for way in ways

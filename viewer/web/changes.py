@@ -5,6 +5,8 @@ servers are told.
 """
 
 import json
+from collections.abc import Callable
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -28,6 +30,8 @@ ENTER = "/enter"
 _COOKIE = "zorkgpt"
 _ONLY = "Only the page at the address that the viewer printed"
 MOST_SENT_BYTES = 64 * 1024
+_Find: TypeAlias = Callable[[Request], Episode]
+"""Returns the episode that is asked for."""
 
 
 class _NoteSent(BaseModel):
@@ -54,8 +58,9 @@ def may_read(request: HTTPConnection, token: str, key: str) -> bool:
     return is_same(request.cookies.get(_COOKIE, ""), key) or shows_token(request.headers, token)
 
 
-async def press(request: Request, cockpit: Cockpit, episode: Episode) -> Response:
+async def press(request: Request, cockpit: Cockpit, find: _Find) -> Response:
     """Do what a button says: 204, or a line that says why not."""
+    episode = await run_in_threadpool(find, request)
     _must_know(request, cockpit.token, "Only the page at the printed address may do this.")
     if not cockpit.controls(episode.folder) or episode.end_reason is not None:
         return PlainTextResponse("This game is not being played here.", 409)
@@ -70,8 +75,9 @@ async def press(request: Request, cockpit: Cockpit, episode: Episode) -> Respons
     return Response(status_code=204)
 
 
-async def write_note(request: Request, token: str, episode: Episode) -> Response:
+async def write_note(request: Request, token: str, find: _Find) -> Response:
     """Write a note: 200 with all notes of the episode, or a line that says why not."""
+    episode = await run_in_threadpool(find, request)
     _must_know(request, token, f"{_ONLY} may write notes.")
     try:
         said = _NoteSent.model_validate(await _sent(request))

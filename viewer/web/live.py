@@ -33,12 +33,7 @@ class LogWatcher:
         self.running = episode.is_running()
         self.news = asyncio.Event()
         """Set at the next news."""
-        self._task = asyncio.create_task(self._look())
-
-    def stop(self) -> None:
-        """Look no more, and wake everybody."""
-        self._task.cancel()
-        self.wake()
+        self.task = asyncio.create_task(self._look())
 
     def wake(self) -> None:
         """Tell those who wait now; who comes later waits for the next news."""
@@ -78,7 +73,7 @@ class LogWatchers:
             watcher.watchers -= 1
             if not watcher.watchers:
                 del self.all[episode]
-                watcher.stop()
+                watcher.task.cancel()
 
     def close(self) -> None:
         """Let every stream send what is new and end."""
@@ -125,7 +120,8 @@ class Stream:
                     sent = time.monotonic()
                 if closing:
                     return
-                wait = _EPISODE_SECONDS if self._is_untold(watcher) else _HEARTBEAT_SECONDS
+                is_told = self._state(watcher) == self._told
+                wait = _HEARTBEAT_SECONDS if is_told else _EPISODE_SECONDS
                 with suppress(TimeoutError):
                     await asyncio.wait_for(
                         news.wait(), _THOUGHT_SECONDS if self._is_controlled else wait
@@ -147,7 +143,7 @@ class Stream:
             self._turn = last
         ends = end_reason is not None and not self._ended
         is_due = ends or time.monotonic() - self._told_at >= _EPISODE_SECONDS
-        if is_due and self._is_untold(watcher):
+        if is_due and self._state(watcher) != self._told:
             self._told, self._told_at = self._state(watcher), time.monotonic()
             yield _event("episode", await asyncio.to_thread(episode.changing_json), self._turn)
         if (now := self._activity(watcher)) is not None:
@@ -177,9 +173,6 @@ class Stream:
 
     def _state(self, watcher: LogWatcher) -> tuple[int, ...]:
         return *self._episode.news, watcher.running
-
-    def _is_untold(self, watcher: LogWatcher) -> bool:
-        return self._state(watcher) != self._told
 
 
 def _event(name: str, value: object, turn: int) -> bytes:

@@ -112,9 +112,11 @@ class Viewer:
             enter = partial(changes.enter, token=self.token, key=self._key)
             delete = partial(changes.delete, token=self.token, library=library)
             writing = {changes.ENTER: enter, f"/data{changes.DELETE}": delete}
-            writing[f"/data/{{episode}}{changes.NOTES}"] = self._notes
+            note = partial(changes.write_note, token=self.token, find=self._episode)
+            writing[f"/data/{{episode}}{changes.NOTES}"] = note
         if cockpit:
-            writing[f"/data/{{episode}}{changes.CONTROL}"] = partial(self._control, cockpit)
+            control = partial(changes.press, cockpit=cockpit, find=self._episode)
+            writing[f"/data/{{episode}}{changes.CONTROL}"] = control
         routes = [
             Route("/", self._page),
             Route("/index.html", self._page),
@@ -143,9 +145,7 @@ class Viewer:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
+                MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
         answer = await self._refusal(scope) or self._answers
@@ -222,14 +222,6 @@ class Viewer:
         episode = self._episode(request)
         to_resume = self.cockpit.to_resume(episode.folder) if self.cockpit else ""
         return Response(encoded(episode.next_steps(to_resume)), media_type="application/json")
-
-    async def _control(self, cockpit: Cockpit, request: Request) -> Response:
-        episode = await run_in_threadpool(self._episode, request)
-        return await changes.press(request, cockpit, episode)
-
-    async def _notes(self, request: Request) -> Response:
-        episode = await run_in_threadpool(self._episode, request)
-        return await changes.write_note(request, self.token or "", episode)
 
     async def _stream(self, request: Request) -> Response:
         episode = await run_in_threadpool(self._episode, request)

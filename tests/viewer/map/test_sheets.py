@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from managers.map.ways import Way
-from managers.map.world_map import WorldMap
 from orchestration.turn import observation_of
 from session.game_state import TurnRecord
 from tests.support.games import ZORK1, needs_zork1, started
@@ -200,12 +199,11 @@ def test_a_map_that_grows_is_never_worse_than_one_drawn_anew(
 def test_the_map_of_zork_i_keeps_within_the_bounds() -> None:
     game, view = started(ZORK1, seed=12), MapView()
     now = observation_of(game.facts())
-    world: WorldMap = view._map
-    world.begin(now)
+    view.begin(now)
     for turn, command in enumerate(read_commands(Path(WALKTHROUGH)), start=1):
         place, response = now.room, game.step(command)
         now = observation_of(game.facts())
-        world.apply(
+        view.apply(
             TurnRecord(
                 turn=turn,
                 place=place,
