@@ -159,19 +159,6 @@ class MCPManager(GameTools):
         """Whether MCP is off in the configuration, or was given up for the rest of the episode."""
         return not self._usable
 
-    def begin(self) -> None:
-        """Begin to connect in the running event loop; ``connect_session`` waits for that."""
-        left_out, self._left_out = self._left_out, []
-        if left_out:
-            used, event = self.server_name, "mcp_servers_ignored"
-            message = (
-                f"Only the first MCP server is used: '{used}', not {', '.join(left_out)}. "
-                "List those to use under 'servers' in [tool.zorkgpt.mcp]."
-            )
-            log_event(self.logger, logging.WARNING, message, event, server_name=used)
-        for server in self._usable:
-            server.begin()
-
     async def connect_session(self) -> None:
         """Start the servers, initialise, and list their tools; without effect when that is done.
 
@@ -181,8 +168,17 @@ class MCPManager(GameTools):
         Raises:
             MCPServerStartupError: A first connection failed, or no server is left.
         """
-        self.begin()
+        left_out, self._left_out = self._left_out, []
+        if left_out:
+            used, event = self.server_name, "mcp_servers_ignored"
+            message = (
+                f"Only the first MCP server is used: '{used}', not {', '.join(left_out)}. "
+                "List those to use under 'servers' in [tool.zorkgpt.mcp]."
+            )
+            log_event(self.logger, logging.WARNING, message, event, server_name=used)
         servers = self._usable
+        for server in servers:
+            server.begin()
         try:
             found = await asyncio.gather(*(it.session() for it in servers), return_exceptions=True)
         except asyncio.CancelledError:

@@ -329,8 +329,6 @@ Situation: TypeAlias = tuple[int | str, tuple[_Thing, ...] | None, tuple[_Thing,
 class GameState:
     """The episode so far; ``apply`` is the only way it changes."""
 
-    HISTORY = 50
-
     def __init__(self, episode_id: str) -> None:
         self.episode_id = episode_id
         self.turn_count = 0
@@ -338,7 +336,7 @@ class GameState:
         self.opening = ""
         self.last_action: str | None = None
         self.last_response = ""
-        self.history: deque[TurnRecord] = deque(maxlen=self.HISTORY)
+        self.history: deque[TurnRecord] = deque(maxlen=50)
         """The latest turns."""
         self.plan = ""
         """The model's own, word for word; empty where it has none."""

@@ -151,7 +151,9 @@ class GameServer(Leaf):
             return refusal(f"{news} This call was not made: repeat it where it still makes sense.")
         limit = self._config.mcp_tool_call_timeout_seconds
         seconds = limit if call.timeout is None else call.timeout
-        made = await outcome_of(session.call(call.name, call.arguments, seconds, _told()))
+        turn = current_turn()
+        meta = None if turn is None else cast("RequestParamsMeta", {TURN: turn})
+        made = await outcome_of(session.call(call.name, call.arguments, seconds, meta))
         # A server by URL that no longer knows the session is met as a new one, also for a turn.
         is_new = self._server.url is not None and not made.was_sent
         if made.kind is not Kind.DIED or (self._config.mcp_session == "turn" and not is_new):
@@ -165,7 +167,7 @@ class GameServer(Leaf):
             return Outcome.without_result(Kind.DIED, reason, was_sent=made.was_sent)
         if not made.was_sent:
             self._news = ""
-            return await outcome_of(session.call(call.name, call.arguments, seconds, _told()))
+            return await outcome_of(session.call(call.name, call.arguments, seconds, meta))
         news, self._news = self._news or f"{made.reason}\nIt was started again.", ""
         return refusal(f"{news} This call was not repeated: it may have had its effect.")
 
@@ -306,11 +308,6 @@ class GameServer(Leaf):
         message, event = f"MCP server {self.name} {what} ({seconds:.2f}s)", f"mcp_server_{what}"
         fields = {"server_name": self.name, "duration_ms": round(seconds * 1000, 3)}
         log_event(self._logger, logging.DEBUG, message, event, **fields)
-
-
-def _told() -> RequestParamsMeta | None:
-    turn = current_turn()
-    return None if turn is None else cast("RequestParamsMeta", {TURN: turn})
 
 
 def refusal(reason: str) -> Outcome:

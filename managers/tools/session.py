@@ -40,9 +40,6 @@ class GameTools(Toolset):
         """Whether there are no tools, or they were given up for the rest of the episode."""
         return True
 
-    def begin(self) -> None:
-        """Begin to connect in the running event loop; ``connect_session`` waits for that."""
-
     async def connect_session(self) -> None:
         """Connect to the servers."""
 
@@ -156,7 +153,6 @@ class ToolSession:
         """
         if not self.are_on:
             return
-        self._tools.begin()
         self._connecting = asyncio.create_task(self._tools.connect_session())
         # A failure is said where it happens.
         self._connecting.add_done_callback(lambda it: it.cancelled() or it.exception())
