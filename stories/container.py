@@ -28,8 +28,6 @@ _OTHERS: Final = (
     (257, b"ustar", "an archive (tar): unpack it, and give the story file in it"),
 )
 """Where a mark stands in a file, the mark, and what it says that the file is."""
-_HUGO: Final = (3, 11)
-"""Where a Hugo game has the date of its compilation, as MM-DD-YY."""
 _MOST_CHUNKS: Final = 10_000
 
 
@@ -66,7 +64,7 @@ def _what(file: bytes) -> str:
     for at, mark, name in _OTHERS:
         if file.startswith(mark, at):
             return name
-    date = file[slice(*_HUGO)]
+    date = file[3:11]  # of its compilation, where a Hugo game has it, as MM-DD-YY
     if len(date) == 8 and date[2:3] == date[5:6] == b"-" and date.replace(b"-", b"").isdigit():
         return "a Hugo game, which needs an interpreter for Hugo"
     return "neither a Z-machine story (version 1 to 5, 7 or 8) nor a Glulx story"

@@ -42,6 +42,8 @@ class StoryImage:
         size = self.word(0x1A) * scale or len(data)
         if size > len(data):
             raise damaged(f"it should have {size:,} bytes, and has {len(data):,}")
+        self.shows_time = self.version == 3 and bool(data[1] & 2)
+        """Whether the status line shows a clock, so globals 1 and 2 are not a score (8.2.3)."""
         self.release = self.word(0x02)
         self.serial = data[0x12:0x18].decode("ascii", "replace")
         self.dynamic_size = self.word(0x0E)
@@ -94,11 +96,6 @@ class StoryImage:
     def sha256(self) -> str:
         """The hash that names this story: of the image without padding."""
         return sha256(self.data).hexdigest()
-
-    @property
-    def shows_time(self) -> bool:
-        """Whether the status line shows a clock, so globals 1 and 2 are not a score (8.2.3)."""
-        return self.version == 3 and bool(self.byte(1) & 2)
 
     def takes(self, character: str) -> bool:
         """Return whether the story can be given this character (3.8)."""

@@ -122,6 +122,7 @@ class Interpreter:
         beside = path.parent  # where libraries of a build of one's own may lie
         self._readable = [path] if beside in (home := Path.home(), *home.parents) else [beside]
         if not hasattr(resource, "prlimit"):
+            self._limits.clear()
             numbers = (str(processor), str(FILE_BYTES // 512))
             self._command = ["/bin/sh", "-c", _LIMITED, *numbers, str(path)]
 
@@ -169,7 +170,12 @@ class Interpreter:
         assert process.stdin and process.stdout  # noqa: S101, PT018  asked for above
         reaper.guard(process.pid)
         try:
-            self._limit(process.pid)
+            # Limited from outside, which needs no shell, nor code between fork and exec.
+            for kind, most in self._limits.items():
+                _, hard = resource.getrlimit(kind)
+                most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+                with suppress(ProcessLookupError):  # it has ended already
+                    resource.prlimit(process.pid, kind, (most, hard))
             with suppress(BrokenPipeError):  # it has ended without reading; its code says why
                 process.stdin.write(event)  # shorter than a pipe holds
                 process.stdin.close()
@@ -196,16 +202,6 @@ class Interpreter:
     def _not_started(self, why: str) -> EngineUnavailableError:
         advice = _WHAT_TO_DO.format(name=self._path.name)
         return EngineUnavailableError(f"the interpreter cannot be started ({why}): {advice}")
-
-    def _limit(self, pid: int) -> None:
-        """Limit it from outside, which needs no shell, nor code between fork and exec."""
-        if not hasattr(resource, "prlimit"):
-            return
-        for kind, most in self._limits.items():
-            _, hard = resource.getrlimit(kind)
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            with suppress(ProcessLookupError):  # it has ended already
-                resource.prlimit(pid, kind, (most, hard))
 
 
 def read_pipe(pipe: IO[bytes], seconds: float, most: int, *, one_line: bool = False) -> bytes:

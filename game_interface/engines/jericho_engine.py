@@ -56,7 +56,7 @@ class JerichoEngine:
             )
         self._image = image
         self._seconds = seconds
-        self._process: _Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._at: bytes | None = None
         """The state that the process is in."""
         try:
@@ -68,9 +68,32 @@ class JerichoEngine:
             ) from error
 
     def _open(self) -> None:
-        self._process, self._at = _Process(), None
-        story = base64.b64encode(self._image.data).decode()
-        self._ask(START_SECONDS, "open", story)
+        """Start the process, and have it load the story."""
+        complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
+        folder = tempfile.mkdtemp(prefix="zorkgpt-")
+        root, path = str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")
+        try:
+            process = subprocess.Popen(
+                # -P: the modules of the program, not those of the folder that it is started in.
+                [sys.executable, "-P", "-m", "game_interface.engines.jericho_process", folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                env={
+                    **{key: os.environ[key] for key in _NEEDED if key in os.environ},
+                    "OPENBLAS_NUM_THREADS": "1",  # each thread of its arrays takes memory
+                    "PYTHONPATH": os.pathsep.join(filter(None, (root, path))),
+                },
+                start_new_session=True,  # Ctrl-C is for the program, which then ends this one
+            )
+        except OSError as error:
+            complaints.close()
+            shutil.rmtree(folder, ignore_errors=True)
+            raise EngineError(f"its process cannot be started: {error}") from error
+        reaper.guard(process.pid)
+        self._process, self._complaints, self._at = process, complaints, None
+        self._end = weakref.finalize(self, _end, process, complaints, folder, os.getpid())
+        self._ask(START_SECONDS, "open", base64.b64encode(self._image.data).decode())
 
     def start(self, seed: int) -> Reply:
         """Begin the story."""
@@ -96,7 +119,7 @@ class JerichoEngine:
     def close(self) -> None:
         """End the process."""
         if self._process:
-            self._process.end()
+            self._end()
             self._process = None
 
     def _reply(self, answer: dict[str, Any], seed: int) -> Reply:
@@ -117,12 +140,12 @@ class JerichoEngine:
             raise SnapshotError(f"jericho cannot use this snapshot: {error!r}") from error
 
     def _ask(self, seconds: float, method: str, *arguments: object) -> dict[str, Any]:
-        """Return the answer to a request; after a failure the process is gone."""
+        """Return the answer to a request, a line of JSON; after a failure the process is gone."""
         if not self._process:
             self._open()
         assert self._process  # noqa: S101  just opened
         try:
-            answer = self._process.exchange([method, arguments], seconds)
+            answer = self._answer(self._process, [method, arguments], seconds)
         except BaseException:  # interrupted, too: this answer must not pass for the next one's
             self.close()
             raise
@@ -131,44 +154,10 @@ class JerichoEngine:
             raise EngineError(f"jericho failed: {answer['error']}")
         return answer
 
-
-class _Process:
-    """The process, and lines of JSON to and from it."""
-
-    def __init__(self) -> None:
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
-        folder = tempfile.mkdtemp(prefix="zorkgpt-")
-        root, path = str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")
-        try:
-            self._process = subprocess.Popen(
-                # -P: the modules of the program, not those of the folder that it is started in.
-                [sys.executable, "-P", "-m", "game_interface.engines.jericho_process", folder],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._complaints,
-                env={
-                    **{key: os.environ[key] for key in _NEEDED if key in os.environ},
-                    "OPENBLAS_NUM_THREADS": "1",  # each thread of its arrays takes memory
-                    "PYTHONPATH": os.pathsep.join(filter(None, (root, path))),
-                },
-                start_new_session=True,  # Ctrl-C is for the program, which then ends this one
-            )
-        except OSError as error:
-            self._complaints.close()
-            shutil.rmtree(folder, ignore_errors=True)
-            raise EngineError(f"its process cannot be started: {error}") from error
-        reaper.guard(self._process.pid)
-        self.end = weakref.finalize(
-            self, _end, self._process, self._complaints, folder, os.getpid()
-        )
-        """Ends the process; calling it again does nothing."""
-
-    def exchange(self, request: object, seconds: float) -> dict[str, Any]:
-        """Ask, and wait for the answer.
-
-        Raises: EngineError when none comes in time, or ever.
-        """
-        process, line = self._process, b""
+    def _answer(
+        self, process: subprocess.Popen[bytes], request: object, seconds: float
+    ) -> dict[str, Any]:
+        line = b""
         assert process.stdin and process.stdout  # noqa: S101, PT018  asked for at its start
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(request).encode() + b"\n")

@@ -35,40 +35,29 @@ class ExitReader:
 
     def read(self, memory: MachineMemory, room: int) -> tuple[Exit, ...]:
         """Return the exits of a room, in the profile's order of directions."""
-        found = []
-        for direction, prop in self._profile.directions.items():
-            data = memory.property_data(room, prop)
-            if not any(data):
-                continue
-            if inform := self._profile.inform:
-                value = int.from_bytes(data[:2], "big")
-                found.append(self._inform_exit(memory, room, direction, value, inform))
-            else:
-                found.append(self._infocom_exit(memory, direction, data))
-        return tuple(way for way in found if way)
+        ways = (self._exit(memory, room, *it) for it in self._profile.directions.items())
+        return tuple(way for way in ways if way)
 
-    def _infocom_exit(self, memory: MachineMemory, direction: str, data: bytes) -> Exit | None:
-        if len(data) == 1:
+    def _exit(self, memory: MachineMemory, room: int, direction: str, prop: int) -> Exit | None:
+        data = memory.property_data(room, prop)
+        size = len(data)
+        if not any(data):
+            return None
+        if inform := self._profile.inform:
+            value = int.from_bytes(data[:2], "big")
+            if memory.exists(value):
+                if memory.has(value, self._profile.attributes.door):
+                    beyond = _beyond(memory, value, room, inform)
+                    return self._door(memory, direction, value, beyond)
+                return self._open(direction, value)
+            if value >= inform.strings_start:
+                return self._blocked(direction, value)
+        elif size == 2 or (size == 4 and not memory.global_value(data[1] - _FIRST_GLOBAL)):
+            return self._blocked(direction, int.from_bytes(data[-2:], "big"))
+        elif size in (1, 4):
             return self._open(direction, data[0])
-        if len(data) == 2:
-            return self._blocked(direction, int.from_bytes(data, "big"))
-        if len(data) == 4:
-            if memory.global_value(data[1] - _FIRST_GLOBAL):
-                return self._open(direction, data[0])
-            return self._blocked(direction, int.from_bytes(data[2:4], "big"))
-        if len(data) == 5:
+        elif size == 5:
             return self._door(memory, direction, data[1], data[0])
-        return Exit(direction, None, None, "conditional")
-
-    def _inform_exit(
-        self, memory: MachineMemory, room: int, direction: str, value: int, inform: Inform
-    ) -> Exit | None:
-        if memory.exists(value):
-            if memory.has(value, self._profile.attributes.door):
-                return self._door(memory, direction, value, _beyond(memory, value, room, inform))
-            return self._open(direction, value)
-        if value >= inform.strings_start:
-            return self._blocked(direction, value)
         return Exit(direction, None, None, "conditional")
 
     def _open(self, direction: str, room: int) -> Exit:

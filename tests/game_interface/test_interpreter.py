@@ -199,7 +199,7 @@ def test_jerichos_process_is_confined_and_gets_none_of_the_users_variables(
     monkeypatch.setenv("MOVIE_DATABASE_URL", "postgresql://me:secret@db/x")
     with open_game("bundled", engine="jericho") as game:
         game.start()
-        process = Path(f"/proc/{game._engine._process._process.pid}")  # type: ignore[attr-defined]
+        process = Path(f"/proc/{game._engine._process.pid}")  # type: ignore[attr-defined]
         assert "Seccomp:\t2\n" in (process / "status").read_text()
         assert b"secret" not in (process / "environ").read_bytes()
 
