@@ -105,10 +105,12 @@ class Calls:
             lanes[tool.server if tool else None].append(call)
         try:
             async with asyncio.TaskGroup() as group:
-                for lane in lanes.values():
-                    group.create_task(self._answer_in_order(lane, told))
+                asked = [self._answer_in_order(lane, told) for lane in lanes.values()]
+                tasks = [*map(group.create_task, asked)]
         except BaseExceptionGroup as errors:  # what is raised in a lane leaves as it is
             raise errors.exceptions[0] from None
+        for task in tasks:
+            task.result()  # raises CancelledError where a tool did, of which a group says nothing
         if len(told) < len(calls):
             raise PausedError
         self.ledger.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from dataclasses import dataclass
@@ -113,6 +114,21 @@ async def test_what_goes_wrong_in_a_function_is_its_own_error(
     assert error in result["tool_chain"][0]["error"]
     assert error in str(model.requests[1].messages[-1]["content"])
     assert result["success"]
+
+
+@pytest.mark.parametrize("beside", [[], [("a.echo", {"text": "x"})]])
+async def test_a_function_whose_task_was_cancelled_ends_the_run_so(
+    beside: list[tuple[str, dict[str, Any]]],
+) -> None:
+    async def joins() -> None:
+        """Waits for a task that somebody has cancelled."""
+        task = asyncio.create_task(asyncio.sleep(60))
+        task.cancel()
+        await task
+
+    calls = tool_reply([("python.joins", {}), *beside])
+    with pytest.raises(asyncio.CancelledError):
+        await run([calls, "Done."], [joins], {"a": faulty()} if beside else {})
 
 
 async def test_a_function_that_does_not_return_is_given_up() -> None:
