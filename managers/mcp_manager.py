@@ -133,17 +133,10 @@ class MCPManager(GameTools):
         self.server_name = next(iter(chosen), "")
         self.server_config = chosen.get(self.server_name)
         # One for all: a server may say what another one is configured with.
-        cleaner = redactor_of(chosen, config.secrets)
+        cleaner, is_only = redactor_of(chosen, config.secrets), len(chosen) == 1
+        added = {} if environment is None else environment
         self._servers = {
-            name: GameServer(
-                name,
-                server,
-                config,
-                self.logger,
-                cleaner,
-                is_only=len(chosen) == 1,
-                environment=environment,
-            )
+            name: GameServer(name, server, config, self.logger, cleaner, is_only, added)
             for name, server in chosen.items()
         }
         self._union = Union([*self._servers.values()])

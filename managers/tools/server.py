@@ -54,9 +54,8 @@ class GameServer(Leaf):
         config: GameConfiguration,
         logger: logging.Logger,
         redactor: Redactor,
-        *,
-        is_only: bool = True,
-        environment: Mapping[str, str] | None = None,
+        is_only: bool,
+        environment: Mapping[str, str],
     ) -> None:
         """``redactor`` cleans what it says; ``is_only``: there is no other server to go on with.
 
@@ -70,7 +69,7 @@ class GameServer(Leaf):
         self._logger = logger
         self._redactor = redactor
         self._is_only = is_only
-        self._environment = {} if environment is None else environment
+        self._environment = environment
         self._connection: asyncio.Task[ServerSession] | None = None
         """The way to an open session, and then the session."""
         self._opened: ServerSession | None = None
