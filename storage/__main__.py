@@ -84,10 +84,9 @@ def _command(commands: Commands, name: str, purpose: str) -> Parser:
 
 def _errors() -> Errors:
     from session.game_configuration import ConfigurationError
-    from storage.commands import WrongUseError
     from storage.errors import StorageError
 
-    return Errors(wrong_use=(ConfigurationError, WrongUseError), failed=(StorageError,))
+    return Errors(wrong_use=(ConfigurationError,), failed=(StorageError,))
 
 
 def _run(flags: _Flags) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from mcp_ghost.text import counted, plain
-from session.game_configuration import GameConfiguration
+from session.game_configuration import ConfigurationError, GameConfiguration
 from session.game_state import ENDINGS
 from session.knowledge import Edits
 from session.record.event_log import EVENTS_FILE
@@ -18,10 +18,6 @@ from storage.errors import LogRefusedError, StorageError
 from storage.files.knowledge_files import KnowledgeFiles, log_import
 from storage.files.markdown import EDITOR, SECTIONS, normal, section_of
 from storage.store import Store
-
-
-class WrongUseError(ValueError):
-    """Raised when the command line names something that does not exist."""
 
 
 class Known(NamedTuple):
@@ -96,7 +92,7 @@ class Commands:
         if episode is not None:
             chosen = [it for it in every if episode in {it.uid, it.episode_id}]
             if not chosen:
-                raise WrongUseError(
+                raise ConfigurationError(
                     f"There is no episode {episode}. See: uv run python -m storage show"
                 )
         else:
@@ -104,12 +100,12 @@ class Commands:
             chosen = [it for it in every if it.story_sha256 in stories]
         names = ", ".join(it.episode_id for it in chosen)
         if not sure:
-            raise WrongUseError(f"This would forget everything learned in {names}. Add --yes.")
+            raise ConfigurationError(f"This would forget everything learned in {names}. Add --yes.")
         self._store.forget(it.uid for it in chosen)
         print(plain(f"Forgot {names}."))
         print(f"Logs stay in {self._workdir}: delete them too, or the next rebuild will read them.")
         places = {(it.story, it.story_sha256) for it in chosen}
-        written = [self._write(Known(name, sha256, ())) for name, sha256 in sorted(places)]
+        written = [self._write(*place) for place in sorted(places)]
         return all(written)
 
     def _known(self, story: str | None) -> Iterator[Known]:
@@ -124,29 +120,27 @@ class Commands:
         }
         if story is not None and not wanted:
             names = ", ".join(sorted(set(stories.values()))) or "none"
-            raise WrongUseError(f"Nothing is known about {story}. Known stories: {names}.")
+            raise ConfigurationError(f"Nothing is known about {story}. Known stories: {names}.")
         for sha256, name in wanted.items():
             own = (it for it in episodes if it.story_sha256 == sha256 and it.model != EDITOR)
             yield Known(name, sha256, tuple(own))
 
     def write_all(self, story: str | None = None) -> bool:
         """Write the Markdown of a story, or of all."""
-        written = [self._write(known) for known in self._known(story)]
+        written = [self._write(known.story, known.sha256) for known in self._known(story)]
         return all(written)
 
-    def _write(self, known: Known) -> bool:
+    def _write(self, story: str, sha256: str) -> bool:
         try:
-            path = self._files.path(known.story, known.sha256)
-            written = self._files.write(known.story, known.sha256)
+            path = self._files.path(story, sha256)
+            written = self._files.write(story, sha256)
         except StorageError as error:
             _warn(str(error))
             return False
         if written and path.exists():
             print(f"Wrote {path}")
         elif written:
-            print(
-                f"Nothing has been learned about {known.story} yet, so there is nothing to write."
-            )
+            print(f"Nothing has been learned about {story} yet, so there is nothing to write.")
         else:
             _warn(
                 f"{path} contains edits and was left as it is. To read them: "
@@ -170,7 +164,7 @@ class Commands:
                 self._store.put(log_import(self._files.folder, edits, name, sha256, secrets))
                 new, changed = counted(len(edits.claims), "new claim"), len(edits.changes)
                 print(f"{path}: {new}, {counted(changed, 'change')}")
-            done &= self._write(known)
+            done &= self._write(name, sha256)
         return done
 
     def _json(self, known: Known) -> dict[str, Any]:

@@ -102,8 +102,8 @@ class Store:
     def take_in(self, uid: str, reflection: Reflection) -> None:
         """Store what a reflection of a running episode yielded."""
         with self._database.writing(uid) as connection:
-            known = connection.execute(select(EPISODES.c.uid).where(EPISODES.c.uid == uid))
-            if known.first() is None:
+            own = update(EPISODES).where(EPISODES.c.uid == uid)
+            if not connection.execute(own.values(turns=reflection.last_turn)).rowcount:
                 raise StorageError(
                     f"The episode {uid} is not in the database yet. Its log is complete; "
                     "run: uv run python -m storage rebuild"
@@ -113,8 +113,6 @@ class Store:
                 same = table.c.uid == uid, table.c.reflection == reflection.number
                 connection.execute(delete(table).where(*same))
             self._insert(connection, uid, reflection.number, learned)
-            turns = {"turns": reflection.last_turn}
-            connection.execute(update(EPISODES).where(EPISODES.c.uid == uid).values(turns))
 
     def carried_over(
         self,

@@ -113,12 +113,9 @@ def _add_output(command: Parser, endings: Sequence[str], what: str) -> None:
 
 
 def _turns(text: str) -> tuple[int, int | None]:
-    found = re.fullmatch(r"(\d{1,9})(?:(-)(\d{1,9})?)?", text, re.ASCII)
-    first, last = (
-        (int(found[1]), int(found[3] or 0) if found[2] else int(found[1])) if found else (0, 0)
-    )
-    if found is None or (last and last < first):
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is not a range of turns such as 10-20, 10- or 10"
-        )
-    return first, last or None
+    if re.fullmatch(r"\d{1,9}(-(\d{1,9})?)?", text, re.ASCII):
+        first, dash, last = text.partition("-")
+        end = int(last or 0) if dash else int(first)
+        if not end or int(first) <= end:
+            return int(first), end or None
+    raise argparse.ArgumentTypeError(f"'{text}' is not a range of turns such as 10-20, 10- or 10")
