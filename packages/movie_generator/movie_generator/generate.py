@@ -169,7 +169,7 @@ class _Generation:
     ) -> None:
         """Find servers and model, so that a missing key is noticed before anything is read."""
         limits, environment = config.limits, Environment.read()
-        self._policy = policy = UrlPolicy.of(
+        policy = UrlPolicy.of(
             environment.allowed_hosts if hosts is None else hosts,
             allow_private=(
                 environment.allow_private_urls if allow_private is None else allow_private
@@ -207,7 +207,7 @@ class _Generation:
         urls = [it for it in self._sources if isinstance(it, str)]
         for url in urls if self._servers else ():
             try:
-                await check_url(url, self._policy)
+                await check_url(url, self._robots.policy)
             except UrlUnresolvedError as error:
                 _logger.info("%s The agent's tools may reach it.", error)
         limit = self._config.limits.page_characters // len(self._sources)
@@ -234,7 +234,7 @@ class _Generation:
 
     async def _fetch(self, url: str) -> Page:
         self._progress.tell(0.05, "Reading the page")
-        return await fetch_page(url, self._config.limits, self._robots, self._policy)
+        return await fetch_page(url, self._config.limits, self._robots)
 
     async def _read_by_agent(self, url: str, servers: MCPClient) -> Page:
         """Read the page with tools; the servers end before the script is written."""
@@ -249,7 +249,7 @@ class _Generation:
         progress.tell(0.02, "Starting the MCP servers")
         async with servers:
             tools = RecordingTools(
-                self._checkpoints.tools(GuardedTools(servers, self._policy, self._robots, told)),
+                self._checkpoints.tools(GuardedTools(servers, self._robots, told)),
                 timeout=limits.page_timeout,
                 told=told,
                 limit=limits.page_characters,

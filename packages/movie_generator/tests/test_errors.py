@@ -34,7 +34,7 @@ def read(url: str, seconds: float = 5.0) -> PageError:
     limits = Limits(page_timeout=seconds)
     robots = Robots(ANY, timeout=seconds, obey=False)
     with pytest.raises(PageError) as caught:
-        asyncio.run(fetch.fetch_page(url, limits, robots, ANY))
+        asyncio.run(fetch.fetch_page(url, limits, robots))
     return caught.value
 
 

@@ -79,8 +79,7 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
             while (weekday := (weekday + 1) % 7) != last.weekday:
                 yield replace(first, weekday=weekday)
     for found in _FORMS["dotted_time"].finditer(text):
-        readings = _minutes(found[1], found[2])
-        yield Moment(found[0], found.start(), found.end(), minutes=readings)
+        yield Moment(found[0], *found.span(), minutes=_minutes(found[1], found[2]))
     # A list headed by its month has days such as "Thu 18".
     above: Moment | None = None
     for it in sorted([*(it for it in told if it.month), *days], key=attrgetter("start")):
@@ -93,12 +92,11 @@ def moments(text: str, languages: tuple[str, ...], *, of_page: bool = False) -> 
 
 def _in_digits(text: str, languages: tuple[str, ...]) -> Iterator[Moment]:
     for found in _FORMS["numeric"].finditer(text):
-        span = (found[0], found.start(), found.end())
         one, two, three = (int(it) for it in found.groups() if it)
         readings = [(one, two, three)] if found[1] else [(three, two, one), (three, one, two)]
         for numbers in dict.fromkeys(readings):
             if 1 <= numbers[1] <= 12 and 1 <= numbers[2] <= 31:
-                yield Moment(*span, *numbers)
+                yield Moment(found[0], *found.span(), *numbers)
     for found in _DAY_AND_MONTH.finditer(text) if "de" in languages else ():
         if _FORMS["version"].search(text, max(0, found.start() - _NEAR), found.start()):
             continue

@@ -14,7 +14,7 @@ import httpx2
 from anyio.to_thread import run_sync
 
 from mcp_ghost.errors import UrlRefusedError
-from mcp_ghost.guard import GuardedTransport, parse_url
+from mcp_ghost.guard import parse_url
 from mcp_ghost.network import content_of
 from mcp_ghost.providers.transport import retry_after
 from mcp_ghost.text import address, one_line
@@ -23,15 +23,10 @@ from movie_generator.pages.decoding import decoded, is_utf_16
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, absolute, heading, line, tidy
 from movie_generator.pages.results import is_shell
-from movie_generator.pages.robots import USER_AGENT, Robots
-from movie_generator.pages.urls import PUBLIC, UrlPolicy
+from movie_generator.pages.robots import Robots
 from movie_generator.settings import Limits
 
-_HEADERS = {
-    "User-Agent": USER_AGENT,
-    "Accept": "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, "
-    "application/pdf;q=0.5",
-}
+_ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, application/pdf;q=0.5"
 _HTML = ("text/html", "application/xhtml+xml", "")
 _TEXT = ("text/plain", "text/markdown", "text/x-markdown")
 _PDF = "application/pdf"
@@ -46,7 +41,7 @@ MAX_REDIRECTS = 10
 MOST_SHEETS = 1_000
 
 
-async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy = PUBLIC) -> Page:
+async def fetch_page(url: str, limits: Limits, robots: Robots) -> Page:
     """Read the page at ``url``, following redirects, also those that pages contain.
 
     Raises:
@@ -66,14 +61,8 @@ async def fetch_page(url: str, limits: Limits, robots: Robots, policy: UrlPolicy
     try:
         async with (
             asyncio.timeout(limits.page_timeout),
-            httpx2.AsyncClient(
-                transport=GuardedTransport(policy),
-                headers=_HEADERS,
-                follow_redirects=True,
-                max_redirects=MAX_REDIRECTS,
-                timeout=limits.page_timeout,
-                event_hooks={"request": [ask_first]},  # of redirects, too
-            ) as client,
+            # Redirects are requests, too.
+            robots.client(_ACCEPT, MAX_REDIRECTS, event_hooks={"request": [ask_first]}) as client,
         ):
             page = await _read(client, url, limits, parsing)
             seen = {url}

@@ -85,7 +85,13 @@ def head_of(tree: HtmlElement, url: str) -> tuple[Page, str]:
     refresh = _REFRESH.match(meta.get("http:refresh", ""))
     if refresh and int(refresh[1]) > 10:  # seconds: the page is meant to be read
         refresh = None
-    title = _title(tags, meta)
+    named, heading = (
+        next((line(" ".join(tag.itertext())) for tag in tags[name]), "") for name in ("title", "h1")
+    )
+    heading = heading.rstrip("\N{PILCROW SIGN}# ")
+    # A <title> often ends with the site's name, a heading does not.
+    own = heading if heading and (heading in named or not named) else named
+    title = meta.get("og:title") or own
     page = Page(
         _canonical(tags["link"], base, url) or url,
         title,
@@ -151,17 +157,6 @@ def _canonical(links: list[HtmlElement], base: str, url: str) -> str:
             is_home = urlsplit(address).path in ("", "/") and urlsplit(url).path not in ("", "/")
             return address if hosts[0] == hosts[1] and not is_home else ""
     return ""
-
-
-def _title(tags: Mapping[str, list[HtmlElement]], meta: Mapping[str, str]) -> str:
-    """Return the page's own: a <title> often ends with the site's name, a heading does not."""
-    if told := meta.get("og:title"):
-        return told
-    title, heading = (
-        next((line(" ".join(tag.itertext())) for tag in tags[name]), "") for name in ("title", "h1")
-    )
-    heading = heading.rstrip("\N{PILCROW SIGN}# ")
-    return heading if heading and (heading in title or not title) else title
 
 
 def _author(found: str, written: list[str]) -> str:

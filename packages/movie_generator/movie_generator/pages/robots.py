@@ -7,7 +7,7 @@ nothing until it does.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -42,11 +42,22 @@ class Robots:
     """Keeps programs from pages as their sites wish; the answers are kept."""
 
     def __init__(self, policy: UrlPolicy, *, timeout: float, obey: bool = True) -> None:
-        """``policy`` holds for the files themselves; nothing is asked if not to ``obey``."""
-        self._policy = policy
+        """``policy`` holds for pages and files; no file is asked for if not to ``obey``."""
+        self.policy = policy
         self._timeout = timeout
         self._obey = obey
         self._sites: dict[str, Protego | RobotsUnknownError | None] = {}
+
+    def client(self, accept: str, most_redirects: int, **options: Any) -> httpx2.AsyncClient:  # noqa: ANN401
+        """Return a client that says who asks, and reads only what the policy allows."""
+        return httpx2.AsyncClient(
+            transport=GuardedTransport(self.policy),
+            headers={"User-Agent": USER_AGENT, "Accept": accept},
+            follow_redirects=True,
+            max_redirects=most_redirects,
+            timeout=self._timeout,
+            **options,
+        )
 
     async def check(self, url: str) -> None:
         """Let a URL pass if its site lets programs read it.
@@ -77,13 +88,7 @@ class Robots:
         try:
             async with (
                 asyncio.timeout(self._timeout),
-                httpx2.AsyncClient(
-                    transport=GuardedTransport(self._policy),
-                    headers={"User-Agent": USER_AGENT, "Accept": "text/plain"},
-                    follow_redirects=True,
-                    max_redirects=MOST_REDIRECTS,
-                    timeout=self._timeout,
-                ) as client,
+                self.client("text/plain", MOST_REDIRECTS) as client,
                 client.stream("GET", url) as response,
             ):
                 if response.is_server_error:

@@ -25,7 +25,6 @@ from mcp_ghost.guard import Range, check_url, checked_addresses
 from mcp_ghost.text import one_line
 from mcp_ghost.toolset import Call, Kind, Outcome, Toolset, Wrapper
 from movie_generator.pages.robots import Robots, RobotsRefusedError, RobotsUnknownError
-from movie_generator.pages.urls import UrlPolicy
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -85,11 +84,8 @@ _V6: Final = re.compile(
 class GuardedTools(Wrapper):
     """The tools of ``inner``, which are not called for addresses where nothing may be read."""
 
-    def __init__(
-        self, inner: Toolset, policy: UrlPolicy, robots: Robots, told: Callable[[str], None]
-    ) -> None:
+    def __init__(self, inner: Toolset, robots: Robots, told: Callable[[str], None]) -> None:
         super().__init__(inner)
-        self._policy = policy
         self._robots = robots
         self._told = told
 
@@ -108,7 +104,7 @@ class GuardedTools(Wrapper):
         for name, text, is_url in texts("", call.arguments, [schema], schema):
             if is_url or re.fullmatch(r"\s*https?:\S+\s*", text, re.IGNORECASE):
                 try:
-                    await check_url(text.strip(), self._policy)
+                    await check_url(text.strip(), self._robots.policy)
                     await self._robots.check(text.strip())
                 except UrlUnresolvedError:
                     pass  # nothing private; the tool may have other means
@@ -118,7 +114,7 @@ class GuardedTools(Wrapper):
                 hosts |= named_hosts(text, is_host=_last_word(name) in _HOST_NAMES)
         if len(hosts) > _MOST_HOSTS:
             raise UrlRefusedError(f"The arguments name more than {_MOST_HOSTS} hosts.")
-        checks = (checked_addresses(host, None, self._policy) for host in hosts)
+        checks = (checked_addresses(host, None, self._robots.policy) for host in hosts)
         for found in await asyncio.gather(*checks, return_exceptions=True):
             if isinstance(found, BaseException) and not isinstance(found, UrlUnresolvedError):
                 raise found

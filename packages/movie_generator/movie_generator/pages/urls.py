@@ -70,10 +70,6 @@ class UrlPolicy(AddressPolicy):
         return self.allow_private or found is Range.PUBLIC
 
 
-PUBLIC = UrlPolicy()
-"""Any public host."""
-
-
 def url_key(url: str) -> str:
     """The same for every way to write an address; of one length, so that it can be indexed."""
     plain = re.sub(r"[\t\r\n]", "", url.strip())  # as browsers do

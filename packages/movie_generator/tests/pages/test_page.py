@@ -15,13 +15,13 @@ from movie_generator.pages.fetch import fetch_page
 from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Image, Page, heading, markdown_images
 from movie_generator.pages.robots import Robots
-from movie_generator.pages.urls import PUBLIC, UrlPolicy
+from movie_generator.pages.urls import UrlPolicy
 from movie_generator.queue.failures import Failure
 from movie_generator.settings import Limits
 from tests.support.movie import site
 from tests.support.work import growth
 
-PRIVATE = UrlPolicy(allow_private=True)
+PUBLIC, PRIVATE = UrlPolicy(), UrlPolicy(allow_private=True)
 ARTICLE = """<!doctype html><html><head><meta charset="utf-8">
 <title>Bridges &amp; rivers | Example</title>
 <meta property="og:title" content="Bridges and rivers">
@@ -39,7 +39,7 @@ ARTICLE = """<!doctype html><html><head><meta charset="utf-8">
 
 
 async def read(url: str, policy: UrlPolicy = PRIVATE, **limits: Any) -> Page:  # noqa: ANN401
-    return await fetch_page(url, Limits(**limits), Robots(policy, timeout=30), policy)
+    return await fetch_page(url, Limits(**limits), Robots(policy, timeout=30))
 
 
 def fetched(pages: dict[str, Any], path: str = "/", **limits: Any) -> Page:  # noqa: ANN401

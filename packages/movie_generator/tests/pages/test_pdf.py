@@ -49,7 +49,7 @@ def pdf(*sheets: str) -> bytes:
 def fetched(document: bytes, kind: str = "application/pdf", **limits: int) -> Page:
     with site({"/paper": (kind, document)}) as served:
         robots = Robots(PRIVATE, timeout=30)
-        work = fetch_page(f"{served.url}/paper", Limits(**limits), robots, PRIVATE)
+        work = fetch_page(f"{served.url}/paper", Limits(**limits), robots)
         return asyncio.run(work)
 
 

@@ -105,7 +105,7 @@ def test_the_target_of_a_redirect_is_asked_for_at_its_own_site() -> None:
 
 async def fetched(url: str, *, obey: bool = True) -> str:
     gate = Robots(PRIVATE, timeout=PATIENCE, obey=obey)
-    return (await fetch_page(url, Limits(), gate, PRIVATE)).text
+    return (await fetch_page(url, Limits(), gate)).text
 
 
 def test_a_site_is_asked_once_in_a_run() -> None:

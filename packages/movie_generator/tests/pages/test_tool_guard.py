@@ -19,8 +19,9 @@ from mcp_ghost.servers.oauth.network import FAULT, IssuerPolicy, ask
 from mcp_ghost.toolset import Call, Outcome, Tool, Toolset
 from movie_generator.pages.robots import Robots
 from movie_generator.pages.tool_guard import GuardedTools
-from movie_generator.pages.urls import PUBLIC, UrlPolicy
+from movie_generator.pages.urls import UrlPolicy
 
+PUBLIC = UrlPolicy()
 TEXT = {"type": "string"}
 PARAMETERS = {
     "type": "object",
@@ -74,7 +75,7 @@ class Tools(Toolset):
 def refusal(arguments: dict[str, Any], policy: UrlPolicy = PUBLIC) -> str:
     """Why a call is not made; empty if it was."""
     inner = Tools()
-    guarded = GuardedTools(inner, policy, Robots(policy, timeout=5, obey=False), print)
+    guarded = GuardedTools(inner, Robots(policy, timeout=5, obey=False), print)
     outcome = asyncio.run(guarded.call(Call("s.read", arguments)))
     assert bool(inner.calls) == (outcome.kind == "ok")
     return "" if inner.calls else outcome.reason

@@ -11,11 +11,11 @@ import pytest
 from mcp_ghost.errors import UrlRefusedError, UrlUnresolvedError
 from mcp_ghost.guard import GuardedTransport, check_url, parse_url
 from movie_generator.errors import SettingsError
-from movie_generator.pages.urls import PUBLIC, UrlPolicy
+from movie_generator.pages.urls import UrlPolicy
 from movie_generator.queue.failures import Failure
 from tests.support.loopback import FRIEND, Names, install, serving
 
-PRIVATE = UrlPolicy(allow_private=True)
+PUBLIC, PRIVATE = UrlPolicy(), UrlPolicy(allow_private=True)
 
 
 @pytest.mark.parametrize(
