@@ -43,7 +43,6 @@ class MCPClient(Wrapper):
                 "No MCP server is configured, or all of them are disabled. "
                 'Add one to "mcpServers", or remove its "disabled".'
             )
-        self._was_entered = False
         self._toolbox = Toolbox(
             self._servers,
             startup_timeout=startup_timeout,
@@ -58,7 +57,6 @@ class MCPClient(Wrapper):
         Raises:
             MCPError: None of them can be used.
         """
-        self._was_entered = True
         await self._toolbox.__aenter__()
         for server, error in self.failures.items():
             _logger.warning("Continuing without the MCP server '%s': %s", server, error)
@@ -120,7 +118,7 @@ class MCPClient(Wrapper):
         return await self.result(name, dict(arguments or {}), timeout)
 
     def _check_running(self) -> None:
-        if not self._was_entered:
+        if not self._toolbox.was_open:
             raise MCPToolCallError(
                 "The MCP servers are not running. Use the client inside a block: "
                 "async with MCPClient(...) as client: ..."

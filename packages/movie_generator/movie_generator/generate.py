@@ -248,12 +248,8 @@ class _Generation:
             progress.tell(0.01, warning)
         progress.tell(0.02, "Starting the MCP servers")
         async with servers:
-            tools = RecordingTools(
-                self._checkpoints.tools(GuardedTools(servers, self._robots, told)),
-                timeout=limits.page_timeout,
-                told=told,
-                limit=limits.page_characters,
-            )
+            guarded = GuardedTools(servers, self._robots, told)
+            tools = RecordingTools(self._checkpoints.tools(guarded), limits, told)
             agent = AgentLoop(
                 tools,
                 self._client.api_key,
@@ -266,7 +262,7 @@ class _Generation:
             )
             try:
                 answer = await agent.run(prompts.READING_TASK.format(url=url))
-                return await assemble(url, tools, answer, limits.page_characters)
+                return await assemble(url, tools, answer)
             except (AgentError, PageError) as error:
                 if tools.was_garbled:  # the page is there, and its encoding is known here
                     with suppress(PageError, UrlRefusedError):

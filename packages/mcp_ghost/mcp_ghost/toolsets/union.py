@@ -41,13 +41,13 @@ class Union(Toolset):
         self._listed: list[Mapping[str, Tool]] = []
         self._tools: dict[str, Tool] = {}
         self._forbidden: dict[str, Tool] = {}
-        self.is_open = self._was_open = False
+        self.is_open = self.was_open = False
 
     async def __aenter__(self) -> Self:
         """Open all servers in parallel; what fails is in ``failures``."""
-        if self._was_open:
+        if self.was_open:
             raise MCPError("These tools were opened before: make new ones.")
-        self.is_open = self._was_open = True
+        self.is_open = self.was_open = True
         try:
             async with asyncio.TaskGroup() as group:
                 for leaf in self._leaves.values():

@@ -23,6 +23,7 @@ from movie_generator.pages.markup import page_from_html
 from movie_generator.pages.page import Page, heading, line, markdown_images, tidy, usable_images
 from movie_generator.pages.results import about_page, fault, is_garbled, page_text, sounds_passing
 from movie_generator.pages.tool_guard import texts
+from movie_generator.settings import Limits
 
 # As mcp-server-fetch calls them.
 _START, _LENGTH, _RAW = "start_index", "max_length", "raw"
@@ -95,16 +96,13 @@ class Reading:
 class RecordingTools(Wrapper):
     """The tools of ``inner``, whose results are kept, and numbered for the agent."""
 
-    def __init__(
-        self, inner: Toolset, *, timeout: float, told: Callable[[str], None], limit: int
-    ) -> None:
+    def __init__(self, inner: Toolset, limits: Limits, told: Callable[[str], None]) -> None:
         super().__init__(inner)
+        self.limits = limits
         self.readings: list[Reading] = []
         self.was_garbled = False
         """Whether a tool read a page in a wrong encoding."""
-        self._timeout = timeout
         self._told = told
-        self._limit = limit
         self._reasons: dict[str, str] = {}
 
     async def call(self, call: Call) -> Outcome:
@@ -113,7 +111,7 @@ class RecordingTools(Wrapper):
         has_length = self.takes(call.name, _LENGTH)
         ways = [call.arguments]
         if has_length and self.takes(call.name, _START):
-            ways = [{**rest, _LENGTH: self._limit}]
+            ways = [{**rest, _LENGTH: self.limits.page_characters}]
         if self.takes(call.name, _RAW) and _url(rest):
             # The page's source comes first; mcp-server-fetch gives no more of it at a time.
             ways.insert(0, {**rest, _RAW: True} | ({_LENGTH: 999_999} if has_length else {}))
@@ -157,9 +155,9 @@ class RecordingTools(Wrapper):
     async def read(self, name: str, arguments: dict[str, Any]) -> Outcome:
         """What a tool gives, which the agent is not told."""
         self._told(f"{name} {one_line(json.dumps(arguments, ensure_ascii=False), 160)}")
-        outcome = await self.inner.call(Call(name, arguments, timeout=self._timeout))
+        outcome = await self.inner.call(Call(name, arguments, timeout=self.limits.page_timeout))
         if outcome.kind is not Kind.OK:
-            late = f"it timed out after {self._timeout:g} s"
+            late = f"it timed out after {self.limits.page_timeout:g} s"
             self._reasons[name] = late if outcome.kind is Kind.TIMEOUT else outcome.reason
         return outcome
 
@@ -178,8 +176,8 @@ class RecordingTools(Wrapper):
         return bool(tool and argument in tool.schema["function"]["parameters"]["properties"])
 
 
-async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> Page:
-    """The page at ``url`` from what was read; at most about ``limit`` characters of it.
+async def assemble(url: str, tools: RecordingTools, answer: str) -> Page:
+    """The page at ``url`` from what was read; not much more of it than the limits allow.
 
     Raises:
         PageError: Nothing was read.
@@ -191,7 +189,7 @@ async def assemble(url: str, tools: RecordingTools, answer: str, limit: int) -> 
     pages: list[Page] = []
     chosen = _chosen(tools.readings, said.get("results"), url)
     for first in {reading.whole: reading for reading in chosen}.values():
-        room = _MOST_HTML if first.page else limit - sum(map(len, texts))
+        room = _MOST_HTML if first.page else tools.limits.page_characters - sum(map(len, texts))
         text, note = await _complete(first, tools, room)
         if page := first.page:
             if text != first.text:

@@ -46,7 +46,7 @@ class Robots:
         self.policy = policy
         self._timeout = timeout
         self._obey = obey
-        self._sites: dict[str, Protego | RobotsUnknownError | None] = {}
+        self._sites: dict[str, Protego | RobotsUnknownError] = {}
 
     def client(self, accept: str, most_redirects: int, **options: Any) -> httpx2.AsyncClient:  # noqa: ANN401
         """Return a client that says who asks, and reads only what the policy allows."""
@@ -79,12 +79,12 @@ class Robots:
         if isinstance(rules, RobotsUnknownError):
             said = f"{address(url)} cannot be read: {rules}"
             raise RobotsUnknownError(said, passes=rules.passes)
-        if rules is not None and not rules.can_fetch(url, PRODUCT):
+        if not rules.can_fetch(url, PRODUCT):
             asks = "the site's robots.txt asks programs not to read it."
             raise RobotsRefusedError(f"{address(url)} is not read: {asks} {_HOW_TO_READ}")
 
-    async def _rules(self, url: str) -> Protego | RobotsUnknownError | None:
-        """What the file says; None allows everything."""
+    async def _rules(self, url: str) -> Protego | RobotsUnknownError:
+        """What the file says; an empty one allows everything."""
         try:
             async with (
                 asyncio.timeout(self._timeout),
@@ -93,11 +93,9 @@ class Robots:
             ):
                 if response.is_server_error:
                     return _no_file(url, f"answered {response.status_code}")
-                if not response.is_success:
-                    return None
-                body = await content_of(response, MOST_BYTES)
+                body = await content_of(response, MOST_BYTES) if response.is_success else b""
         except httpx2.TooManyRedirects:
-            return None
+            body = b""
         except (TimeoutError, httpx2.TimeoutException):
             return _no_file(url, f"did not arrive within {self._timeout:g} s")
         except httpx2.ConnectError as error:  # nor would the page come
