@@ -171,9 +171,9 @@ class WorldMap:
                     ways.sort(key=lambda way: (way.earlier, not way.moves))
                     self._steps[room_id] = tuple(ways)
                 for way in self._steps[room_id]:
-                    if way.to is not None and way.to not in found:
-                        found[way.to] = found[room_id][0] + 1, way
-                        ahead.append(way.to)
+                    if (to := way.to) is not None and to not in found:
+                        found[to] = found[room_id][0] + 1, way
+                        ahead.append(to)
             self._reached[from_id] = found
         return self._reached[from_id]
 
