@@ -44,8 +44,6 @@ __all__ = [
 
 MCPServerConfig = ServerConfig
 
-_MCP_VERSIONS = (2, 3), (3,)
-"""The first that will do, and the first that will not again."""
 _ONLY_WHEN_NAMED = ["-m", "notes"]
 """The server that the shipped file offers beside its first one, which is nothing to warn of."""
 
@@ -341,8 +339,7 @@ def _check_installation() -> None:
     if importlib.util.find_spec("mcp") is None:
         raise MCPError("MCP is enabled but the package 'mcp' is not installed. Run: uv sync")
     version = importlib.metadata.version("mcp")
-    first, beyond = _MCP_VERSIONS
-    if not first <= tuple(map(int, re.findall(r"\d+", version)[:2])) < beyond:
+    if not (2, 3) <= tuple(map(int, re.findall(r"\d+", version)[:2])) < (3,):
         raise MCPError(
             f"MCP needs the package mcp>=2.3,<3, but {version} is installed. Run: uv sync"
         )

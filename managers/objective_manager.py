@@ -131,7 +131,7 @@ class _Review:
                 id=stalest.id,
                 status="retired",
                 reason="made room for newer ones",
-                turn=self._finder.last_turn,
+                turn=max(self._finder.records),
             )
         needs = (one_line(need, _NEED_CHARACTERS) for need in proposal.needs)
         self.new.append(
@@ -142,7 +142,7 @@ class _Review:
                 needs=tuple(dict.fromkeys(need for need in needs if need))[:_MOST_NEEDS],
                 goal=self._goal(proposal, about),
                 source="reflection",
-                turn=self._finder.last_turn,
+                turn=max(self._finder.records),
             )
         )
         return None

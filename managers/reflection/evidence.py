@@ -23,11 +23,6 @@ class EvidenceFinder:
         """Note that something proposed is not taken."""
         self.dropped.append(f"{what}: {why}")
 
-    @property
-    def last_turn(self) -> int:
-        """The latest turn."""
-        return max(self.records)
-
     def evidence(self, turn: int, quote: str = "") -> Evidence | None:
         """Return the cited turn as evidence; None when it is not among the records.
 

@@ -89,9 +89,7 @@ class Transcript(Manager):
 
     def to_sum_up(self) -> ToSumUp | None:
         """Return the oldest turns after the summary so far, once there is more than the budget."""
-        if self._size <= self._budget:
-            return None
-        oldest = self._oldest(self._budget // _KEPT_SHARE)
+        oldest = self._oldest(self._budget // _KEPT_SHARE) if self._size > self._budget else []
         if not oldest:
             return None
         parts = [self._summary] if self._summary else []
