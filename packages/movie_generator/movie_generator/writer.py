@@ -22,7 +22,6 @@ from movie_generator.models import Narration, VideoScript
 from movie_generator.pages.page import Page
 from movie_generator.quality import problems as useless
 from movie_generator.settings import AppConfig
-from movie_generator.speech import sentences
 
 _MAX_PROBLEMS = 12
 _MAX_UNSUPPORTED = 40
@@ -166,8 +165,8 @@ def _pairs(old: list[str], new: list[str], wrong: set[int]) -> Iterator[tuple[in
 
 def _mended(old: Narration, new: Narration, wrong: set[int | None]) -> Narration | None:
     """``old`` with its wrong sentences, and its source, from ``new``."""
-    texts, its_texts = sentences(old.text), sentences(new.text)
-    readings, its_readings = check.readings_of(old, texts), check.readings_of(new, its_texts)
+    texts, readings = check.sentences_of(old)
+    its_texts, its_readings = check.sentences_of(new)
     whole = {*range(len(texts))} <= wrong
     if whole or not (readings and its_readings):
         said = {"text": new.text, "reading": new.reading} if wrong - {None} else {}

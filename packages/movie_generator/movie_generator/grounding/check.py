@@ -61,11 +61,9 @@ def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Itera
         source = narration.source
         if source and source.quote.strip() and _found(source, evidence) is None:
             yield Fault(number, place, None, source.quote)
-        texts = sentences(narration.text)
-        readings = readings_of(narration, texts)
-        for sentence, text in enumerate(texts):
+        texts, readings = sentences_of(narration)
+        for sentence, (text, spoken) in enumerate(zip(texts, readings or texts, strict=True)):
             reasons = evidence.unsupported(text, language)
-            spoken = readings[sentence] if readings else text
             if not reasons and spoken.strip() != text.strip() and language_of(spoken) == "en":
                 # Numbers and dates that are spoken, but neither written nor on the page.
                 unwritten = Evidence(text).unsupported(spoken)
@@ -75,10 +73,10 @@ def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Itera
                 yield Fault(number, place, sentence, text.strip(), tuple(reasons))
 
 
-def readings_of(narration: Narration, texts: list[str]) -> list[str]:
-    """The reading sentence by sentence; nothing if the sentences do not correspond."""
-    readings = sentences(narration.reading)
-    return readings if len(readings) == len(texts) else []
+def sentences_of(narration: Narration) -> tuple[list[str], list[str]]:
+    """Its text and its reading by sentences; nothing of the latter if they do not correspond."""
+    texts, readings = sentences(narration.text), sentences(narration.reading)
+    return texts, readings if len(readings) == len(texts) else []
 
 
 def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:
@@ -94,8 +92,7 @@ def without(script: VideoScript, found: Iterable[Fault]) -> VideoScript:
         why = reasons.get((number, place))
         if why is None:
             return narration
-        texts = sentences(narration.text)
-        readings = readings_of(narration, texts)
+        texts, readings = sentences_of(narration)
         # Without its own part of the reading, a sentence would be spoken all the same.
         lost = [*why] if readings else [*range(len(texts))]
         title = script.sections[number].title

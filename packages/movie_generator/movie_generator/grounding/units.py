@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections import defaultdict
 from functools import cache
 from itertools import groupby
 
@@ -33,15 +33,6 @@ _PARTS = {"currency-cent": {*SIGNS["$"], "EUR"}, "currency-penny": {"GBP"}}
 """Of which currencies they are hundredths."""
 
 
-@dataclass(frozen=True)
-class Units:
-    """The units of one or several languages."""
-
-    words: dict[str, frozenset[str]]
-    """What may follow a number, in lower case: which units it may mean."""
-    after: re.Pattern[str]
-
-
 def factors(one: str, other: str) -> tuple[float, float] | None:
     """What numbers in two units are multiplied by to be compared; None where they cannot be."""
     if other in _PARTS.get(one, ()):
@@ -55,21 +46,25 @@ def factors(one: str, other: str) -> tuple[float, float] | None:
     return (1.0, 1.0) if one == other else None
 
 
-@cache
-def units(language: str) -> Units:
+class Units:
     """The units as a language and English write them."""
-    words: dict[str, set[str]] = {}
-    for locale in locales((language,)):
-        for word, unit in _words(locale):
-            words.setdefault(word, set()).add(unit)
-    # Between letters a word has an end; in Japanese, anything may follow. The end is said once for
-    # all words of a length: to compile it takes a millisecond, and there are a thousand words.
-    listed = sorted(words, key=lambda it: (len(it), is_caseless(it)), reverse=True)
-    groups = groupby(listed, is_caseless)
-    alike = [(caseless, "|".join(map(re.escape, its))) for caseless, its in groups]
-    ends = [some if caseless else f"(?:{some}){_WORD_END}" for caseless, some in alike]
-    after = re.compile(rf"[ -]?({'|'.join(ends)})(?!-round\b)", re.IGNORECASE)
-    return Units({word: frozenset(its) for word, its in words.items()}, after)
+
+    def __init__(self, language: str) -> None:
+        self.words: dict[str, frozenset[str]] = defaultdict(frozenset)
+        """What may follow a number, in lower case: which units it may mean."""
+        for locale in locales((language,)):
+            for word, unit in _words(locale):
+                self.words[word] |= {unit}
+        # Between letters a word has an end; in Japanese, anything may follow. The end is said once
+        # for all words of a length: to compile it takes a millisecond, and there are a thousand.
+        listed = sorted(self.words, key=lambda it: (len(it), is_caseless(it)), reverse=True)
+        groups = groupby(listed, is_caseless)
+        alike = [(caseless, "|".join(map(re.escape, its))) for caseless, its in groups]
+        ends = [some if caseless else f"(?:{some}){_WORD_END}" for caseless, some in alike]
+        self.after = re.compile(rf"[ -]?({'|'.join(ends)})(?!-round\b)", re.IGNORECASE)
+
+
+units = cache(Units)
 
 
 def with_codes(text: str) -> str:
