@@ -56,7 +56,8 @@ async def write_script(
             f"The model {client.model} did not write a usable script: {'; '.join(problems)}. "
             "Try again, or try another model."
         )
-    faults = await _faults(script, evidence, config)
+    language = config.language.partition("-")[0]
+    faults = await asyncio.to_thread(check.faults, script, evidence, language)
     if faults:
         told(f"The script is being corrected: {faults[0]}")
         listed = "\n- ".join(map(str, faults[:_MAX_UNSUPPORTED]))
@@ -64,7 +65,7 @@ async def write_script(
         _, again, _ = await _written(client, messages, page, config, in_part=True)
         if again is not None:
             script = merged(script, again, faults)
-            faults = await _faults(script, evidence, config)
+            faults = await asyncio.to_thread(check.faults, script, evidence, language)
     if config.check == "model":
         told("The model is comparing each sentence with the page")
         faults += await judged(client, script, page, evidence)
@@ -76,11 +77,6 @@ async def write_script(
             "The page supports nothing in the script. Try again, or try another model."
         )
     return script
-
-
-async def _faults(script: VideoScript, evidence: Evidence, config: AppConfig) -> list[check.Fault]:
-    language = config.language.partition("-")[0]
-    return await asyncio.to_thread(lambda: [*check.faults(script, evidence, language)])
 
 
 async def _written(

@@ -1,7 +1,7 @@
 """A script held against its page: sources are found, and what the page does not have is named."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from movie_generator.grounding.evidence import Evidence
@@ -54,13 +54,14 @@ def _found(source: Source | None, evidence: Evidence) -> Source | None:
     return Source(start=start, end=end, quote=evidence.text[start:end])
 
 
-def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Iterator[Fault]:
+def faults(script: VideoScript, evidence: Evidence, language: str = "") -> list[Fault]:
     """What the page does not support; where nobody names the ``language``, the words tell it."""
     language = language or language_of("\n".join(it.text for *_, it in script.narrations()))
+    found: list[Fault] = []
     for number, place, narration in script.narrations():
         source = narration.source
         if source and source.quote.strip() and _found(source, evidence) is None:
-            yield Fault(number, place, None, source.quote)
+            found.append(Fault(number, place, None, source.quote))
         texts, readings = sentences_of(narration)
         for sentence, (text, spoken) in enumerate(zip(texts, readings or texts, strict=True)):
             reasons = evidence.unsupported(text, language)
@@ -70,7 +71,8 @@ def faults(script: VideoScript, evidence: Evidence, language: str = "") -> Itera
                 absent = [it for it in evidence.unsupported(spoken) if it in unwritten]
                 reasons = [f"spoken {it}" for it in absent if it.startswith(("number", "date"))]
             if reasons:
-                yield Fault(number, place, sentence, text.strip(), tuple(reasons))
+                found.append(Fault(number, place, sentence, text.strip(), tuple(reasons)))
+    return found
 
 
 def sentences_of(narration: Narration) -> tuple[list[str], list[str]]:

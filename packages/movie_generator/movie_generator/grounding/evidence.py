@@ -14,7 +14,7 @@ from operator import attrgetter
 from mcp_ghost.tables import compiled
 from movie_generator.grounding.dates import moments
 from movie_generator.grounding.figures import Figures
-from movie_generator.grounding.folding import Folded, bare, fold, folded
+from movie_generator.grounding.folding import Folded, bare, folded
 from movie_generator.grounding.language import WORDS, is_caseless, language_of
 from movie_generator.grounding.names import Words, capitalized, named_in, unknown_names
 from movie_generator.grounding.numerals import in_digits
@@ -50,7 +50,7 @@ class Evidence:
     @cached_property
     def folded(self) -> Folded:
         """The text as it is compared."""
-        return fold(self.text)
+        return Folded(self.text)
 
     @cached_property
     def language(self) -> str:
@@ -149,7 +149,7 @@ class Evidence:
 
     @cached_property
     def _whole(self) -> Folded:
-        return fold(f"{self.head}\n{self.text}")
+        return Folded(f"{self.head}\n{self.text}")
 
 
 def _with_clear_dashes(text: str) -> str:

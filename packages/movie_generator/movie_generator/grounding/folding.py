@@ -6,7 +6,6 @@ the page's own text.
 
 import re
 import unicodedata
-from dataclasses import dataclass
 
 _VARIANTS = str.maketrans(
     {
@@ -32,12 +31,31 @@ _FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".333", "⅔": ".667"
 _GAP = re.compile(r"\s*(?:\[[^\]]{0,100}\]|\.\.\.)\s*")
 
 
-@dataclass(frozen=True)
 class Folded:
-    """A text as it is compared, and where each of its characters stood."""
+    """A text without marks, in one form of each character, with single blanks."""
 
-    text: str
-    places: tuple[int, ...]
+    def __init__(self, text: str) -> None:
+        characters: list[str] = []
+        self.places: list[int] = []
+        """Where each of its characters stood."""
+        end = 0
+        for mark in [*_MARKUP.finditer(text), None]:
+            for place in range(end, mark.start() if mark else len(text)):
+                shown = text[place].translate(_VARIANTS)
+                if shown in _FRACTIONS:  # 1½ is 1.5, and NFKC would make it 11/2
+                    whole = "" if characters and characters[-1].isdigit() else "0"
+                    shown = whole + _FRACTIONS[shown]
+                for character in unicodedata.normalize("NFKC", shown):
+                    blank = character.isspace()
+                    if blank and (not characters or characters[-1] == " "):
+                        continue
+                    characters.append(" " if blank else character.translate(_VARIANTS))
+                    self.places.append(place)
+            if mark and mark[0].strip() in {"|", "||"} and characters and characters[-1] != " ":
+                characters.append(" ")
+                self.places.append(mark.start())
+            end = mark.end() if mark else end
+        self.text = "".join(characters)
 
     def find(self, quote: str) -> tuple[int, int] | None:
         """Where, in the original, stands what ``quote`` repeats, perhaps with gaps: ``...``."""
@@ -53,38 +71,14 @@ class Folded:
         return found and (self.places[found.start()], self.places[found.end() - 1] + 1)
 
 
-def fold(text: str) -> Folded:
-    """``text`` without marks, in one form of each character, with single blanks."""
-    characters: list[str] = []
-    places: list[int] = []
-    end = 0
-    for mark in [*_MARKUP.finditer(text), None]:
-        for place in range(end, mark.start() if mark else len(text)):
-            shown = text[place].translate(_VARIANTS)
-            if shown in _FRACTIONS:  # 1½ is 1.5, and NFKC would make it 11/2
-                whole = "" if characters and characters[-1].isdigit() else "0"
-                shown = whole + _FRACTIONS[shown]
-            for character in unicodedata.normalize("NFKC", shown):
-                blank = character.isspace()
-                if blank and (not characters or characters[-1] == " "):
-                    continue
-                characters.append(" " if blank else character.translate(_VARIANTS))
-                places.append(place)
-        if mark and mark[0].strip() in {"|", "||"} and characters and characters[-1] != " ":
-            characters.append(" ")
-            places.append(mark.start())
-        end = mark.end() if mark else end
-    return Folded("".join(characters), tuple(places))
-
-
 def folded(text: str) -> str:
-    """The text of ``fold``, composed: what its parts mean together."""
-    return unicodedata.normalize("NFKC", fold(text).text)
+    """The text of ``Folded``, composed: what its parts mean together."""
+    return unicodedata.normalize("NFKC", Folded(text).text)
 
 
 def bare(text: str) -> str:
     """A quotation as it is looked for: in lower case, without the marks at its ends."""
-    return fold(text).text.strip(" \t\n.,;:!?\"'").casefold()
+    return Folded(text).text.strip(" \t\n.,;:!?\"'").casefold()
 
 
 def without_accents(word: str) -> str:
