@@ -10,6 +10,7 @@ import textwrap
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from local_model.schema import JsonSchema, SchemaError, bounded_schema, closed
@@ -29,6 +30,7 @@ SAMPLING = (
     "temperature", "top_p", "top_k", "min_p", "seed", "stop",
     "frequency_penalty", "presence_penalty", "repeat_penalty",
 )  # fmt: skip
+_dump = partial(json.dumps, ensure_ascii=False)
 
 
 class RequestError(ValueError):
@@ -269,7 +271,3 @@ def _as_text(message: JSONObject, names: dict[str, str]) -> tuple[str, str]:
         except (KeyError, TypeError) as error:
             raise RequestError("A tool call in messages lacks its id or its function.") from error
     return role, "\n".join(parts)
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -59,6 +59,8 @@ class StoryImage:
                     "outside of its dynamic memory"
                 )
         self.data = data[:size]
+        self.sha256 = sha256(self.data).hexdigest()
+        """The hash that names this story: of the image without padding."""
         alphabet = self.word(0x34) if self.version >= 5 else 0
         self.has_own_alphabet = bool(alphabet)
         """Whether the story has its own alphabet, which may cut words differently."""
@@ -91,11 +93,6 @@ class StoryImage:
         """Return memory XOR the story's first bytes: nearly all zeros, and its own inverse."""
         first = int.from_bytes(self.data[: len(memory)], "big")
         return (int.from_bytes(memory, "big") ^ first).to_bytes(len(memory), "big")
-
-    @cached_property
-    def sha256(self) -> str:
-        """The hash that names this story: of the image without padding."""
-        return sha256(self.data).hexdigest()
 
     def takes(self, character: str) -> bool:
         """Return whether the story can be given this character (3.8)."""

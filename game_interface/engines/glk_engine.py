@@ -9,7 +9,7 @@ trust: not the state, not the echo, not the count of turns.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,6 @@ from game_interface.engines.interpreter import Interpreter, find_interpreter
 from game_interface.engines.remglk import (
     FATAL,
     GLULXE_FATAL,
-    NOTHING_ABOVE,
     Above,
     Update,
     above,
@@ -63,7 +62,7 @@ class _State:
     waits_for: Waits | None = None
     window: int = 0
     longest: int = 0
-    above: Above = NOTHING_ABOVE
+    above: Above = field(default_factory=Above)
     saved: bytes = b""
     library: Mapping[str, Any] | None = None
     """RemGlk's own part."""

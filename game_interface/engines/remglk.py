@@ -56,9 +56,6 @@ class Above(NamedTuple):
     """What else is shown: a menu, a quotation, a form."""
 
 
-NOTHING_ABOVE: Final = Above()
-
-
 def input_event(generation: int, window: int, waits_for: Waits, command: str) -> bytes:
     """Return the document that answers with a line, or with a key."""
     kind, value = ("char", KEYS.get(command, command)) if waits_for == "key" else ("line", command)

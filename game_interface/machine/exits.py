@@ -49,19 +49,16 @@ class ExitReader:
                 if memory.has(value, self._profile.attributes.door):
                     beyond = _beyond(memory, value, room, inform)
                     return self._door(memory, direction, value, beyond)
-                return self._open(direction, value)
+                return Exit(direction, value, self._image.name(value), "open")
             if value >= inform.strings_start:
                 return self._blocked(direction, value)
         elif size == 2 or (size == 4 and not memory.global_value(data[1] - _FIRST_GLOBAL)):
             return self._blocked(direction, int.from_bytes(data[-2:], "big"))
         elif size in (1, 4):
-            return self._open(direction, data[0])
+            return Exit(direction, data[0], self._image.name(data[0]), "open")
         elif size == 5:
             return self._door(memory, direction, data[1], data[0])
         return Exit(direction, None, None, "conditional")
-
-    def _open(self, direction: str, room: int) -> Exit:
-        return Exit(direction, room, self._image.name(room), "open")
 
     def _blocked(self, direction: str, packed: int) -> Exit | None:
         """Return a refusal; one without words is not an exit: the game does not tell them apart."""
