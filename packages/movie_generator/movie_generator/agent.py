@@ -138,10 +138,10 @@ class AgentLoop:
                 response = loop.response
                 if loop.end is not LoopEnd.ANSWER:
                     reason = response.finish_reason
+                    named = f" (finish_reason: {reason})" if reason else ""
                     raise AgentError(
-                        f"The agent did not reach an answer: {_ENDS[loop.end]}"
-                        + (f" (finish_reason: {reason})." if reason else ".")
-                        + " Try again, or try another model."
+                        f"The agent did not reach an answer: {_ENDS[loop.end]}{named}. "
+                        "Try again, or try another model."
                     )
                 left -= loop.iterations
                 said.append(response.content or "")

@@ -169,18 +169,12 @@ class _Generation:
     ) -> None:
         """Find servers and model, so that a missing key is noticed before anything is read."""
         limits, environment = config.limits, Environment.read()
-        policy = UrlPolicy.of(
-            environment.allowed_hosts if hosts is None else hosts,
-            allow_private=(
-                environment.allow_private_urls if allow_private is None else allow_private
-            ),
-        )
+        allowed = environment.allowed_hosts if hosts is None else hosts
+        private = environment.allow_private_urls if allow_private is None else allow_private
+        policy = UrlPolicy.of(allowed, allow_private=private)
         timeout, most = limits.startup_timeout, _RESULT_CHARACTERS
-        self._servers = servers = (
-            None
-            if mcp_config is None
-            else MCPClient(mcp_config, startup_timeout=timeout, result_limit=most)
-        )
+        client = partial(MCPClient, startup_timeout=timeout, result_limit=most)
+        self._servers = servers = None if mcp_config is None else client(mcp_config)
         pages: dict[str | Saved, str | Saved] = {}
         for it in sources:
             pages.setdefault(it if isinstance(it, Saved) else url_key(it), it)

@@ -22,14 +22,13 @@ from movie_generator.queue.jobs import JobQueue, JobStateError, Status
 def the_queue(*, waits: bool = False) -> closing[JobQueue]:
     """The queue that the environment names; if it ``waits``, the server may still be starting."""
     environment = Environment.read()
-    return closing(
-        JobQueue(
-            environment.database_url,
-            lease=environment.job_lease,
-            max_attempts=environment.max_attempts,
-            patience=environment.database_wait if waits else 0.0,
-        )
+    queue = JobQueue(
+        environment.database_url,
+        lease=environment.job_lease,
+        max_attempts=environment.max_attempts,
+        patience=environment.database_wait if waits else 0.0,
     )
+    return closing(queue)
 
 
 def enqueue(flags: Flags) -> None:

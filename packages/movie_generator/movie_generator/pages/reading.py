@@ -8,7 +8,7 @@ it asked for.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,8 +50,9 @@ class Reading:
 
     @property
     def source(self) -> str:
-        """The URL that was asked for, if there is one."""
-        return _url(self.arguments)
+        """The first URL among the arguments, if there is one."""
+        named = (text.strip() for _, text, _ in texts("", self.arguments))
+        return next((it for it in named if re.match("https?:", it, re.IGNORECASE)), "")
 
     @property
     def whole(self) -> tuple[str, str]:
@@ -107,12 +108,13 @@ class RecordingTools(Wrapper):
 
     async def call(self, call: Call) -> Outcome:
         """Make a call of the agent for all of a page; it is told if the result is not the page."""
+        asked = Reading(call.name, call.arguments, None)
         rest = {key: it for key, it in call.arguments.items() if key not in (_START, _LENGTH)}
         has_length = self.takes(call.name, _LENGTH)
         ways = [call.arguments]
         if has_length and self.takes(call.name, _START):
             ways = [{**rest, _LENGTH: self.limits.page_characters}]
-        if self.takes(call.name, _RAW) and _url(rest):
+        if self.takes(call.name, _RAW) and asked.source:
             # The page's source comes first; mcp-server-fetch gives no more of it at a time.
             ways.insert(0, {**rest, _RAW: True} | ({_LENGTH: 999_999} if has_length else {}))
         for arguments in ways:
@@ -124,13 +126,12 @@ class RecordingTools(Wrapper):
         self.readings.append(reading)
         content = in_words(reading.content)
         if reading.arguments != call.arguments:  # the agent is shown as much as it asked for
-            start, length = call.arguments.get(_START), call.arguments.get(_LENGTH)
-            start = start if isinstance(start, int) else 0
-            end = start + (length if isinstance(length, int) else _USUAL_LENGTH)
+            length = call.arguments.get(_LENGTH)
+            end = asked.start + (length if isinstance(length, int) else _USUAL_LENGTH)
             page = reading.page
             text = f"{page.title}\n\n{page.text}" if page else reading.text
             left = f"\n[{len(text) - end:,} more characters, which the program has]"
-            content = text[start:end] + (left if len(text) > end else "")
+            content = text[asked.start : end] + (left if len(text) > end else "")
         return Outcome.of(ToolCallResult({"result": len(self.readings), "content": content}))
 
     async def _read(self, tool: str, arguments: dict[str, Any]) -> Reading | Outcome:
@@ -266,12 +267,6 @@ async def _complete(first: Reading, tools: RecordingTools, room: int) -> tuple[s
         start = following if following is not None and following > start else None
     note = "" if start is None else f"The text from character {start:,} on was left out."
     return "".join(texts), note
-
-
-def _url(arguments: Mapping[str, Any]) -> str:
-    """The first URL among the arguments of a call."""
-    named = (text.strip() for _, text, _ in texts("", arguments))
-    return next((it for it in named if re.match("https?:", it, re.IGNORECASE)), "")
 
 
 def _fact(facts: list[dict[str, Any]], *names: str) -> str:

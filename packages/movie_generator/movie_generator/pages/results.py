@@ -84,9 +84,8 @@ def fault(value: object, text: str, address: str = "") -> str:
         state = str(found.get("status")).lower()
         failed = any(found.get(key) is it for key, it in _FIELDS["failures"].items())
         failed = failed or state in ("error", "failed", "failure")
-        unknown = (
-            found is value and not found.keys() & {*_TEXTS} and any(map(found.get, _FIELDS["jobs"]))
-        )
+        is_job = any(map(found.get, _FIELDS["jobs"]))
+        unknown = found is value and not found.keys() & {*_TEXTS} and is_job
         undone = unknown or state in ("queued", "pending", "running", "processing")
         told = bool(reason) and reason not in (found.get("message"), found.get("warning"))
         if failed or ((undone or told) and len(text) < _LONGEST_NOTICE):

@@ -19,9 +19,8 @@ _HERE = Path(__file__).parent
 
 def document(script: VideoScript) -> str:
     """The file."""
-    style, code = (
-        (_HERE / name).read_text(encoding="utf-8") for name in ("document.css", "document.js")
-    )
+    style = (_HERE / "document.css").read_text(encoding="utf-8")
+    code = (_HERE / "document.js").read_text(encoding="utf-8")
     allowed = f"style-src {_hash(style)}; script-src {_hash(code)}"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'"
     head = [
