@@ -27,6 +27,8 @@ _RELATED = {word: its.split() for its in WORDS["names"]["places"] for word in it
 _SHAPES = frozenset(WORDS["names"]["shapes"].split())
 """What a place is may be said with its name."""
 _NO_GERMAN_NAME = frozenset(WORDS["names"]["no_german"].split())
+_WITHOUT_CASES = frozenset({"en", "de", "fr", "es", "pt", "it", "nl"})
+"""Languages whose names keep their form."""
 _BRITISH: dict[str, str] = WORDS["british"]
 _FORMS = compiled(WORDS["patterns"]["names"])
 _INFLECTED = re.compile(r"(?:e|er|es|en|em|s)$")
@@ -86,6 +88,11 @@ class Words:
                 return self.capitals[form]
         if related := _RELATED.get(key):
             return next((self.capitals[it] for it in related if it in self.capitals), ())
+        if self.language not in _WITHOUT_CASES and len(key) > 3:  # Лондон, Лондоне
+            start = key[: max(3, len(key) - 3)]
+            alike = (it for it in self.capitals if it.startswith(start))
+            alike = (it for it in alike if abs(len(it) - len(key)) <= 3)
+            return self.capitals.get(next(alike, ""), ())
         start = key[: max(4, len(key) - 2)]
         if any(it.startswith(start) and _FORMS["demonym"].search(it) for it in self.lower):
             return (0,)
