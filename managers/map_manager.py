@@ -99,7 +99,7 @@ class MapManager(Manager):
             yield "No way back from there is known."
 
     def _ways_out(self, room_id: int) -> Iterator[str]:
-        """Yield the ways out, the most useful line last: sections are cut from the top."""
+        """Yield the ways out, the most useful line last."""
         exits = self.world.exits.get(room_id, {})
         known = self.world.ways.of(room_id)
         untried = self.world.untried(room_id)
