@@ -58,6 +58,10 @@ def _are_texts(value: object) -> bool:
     return all(isinstance(text, str) for text in value)
 
 
+def _are_functions(value: object) -> bool:
+    return isinstance(value, Sequence) and all(map(callable, value))
+
+
 def _are_words(value: object) -> bool:
     words = [value] if isinstance(value, str) else value
     return _are_texts(words) and all(cast("Collection[str]", words))
@@ -113,7 +117,9 @@ class OtherOptions(TypedDict, total=False):
     extra_body: Annotated[
         Mapping[str, Any] | None, Option("a dict of names and JSON values", check=_is_json)
     ]
-    tools: Annotated[Sequence[Callable[..., Any]], Option("a list of functions", ())]
+    tools: Annotated[
+        Sequence[Callable[..., Any]], Option("a list of functions", (), check=_are_functions)
+    ]
     allow: Annotated[Sequence[str] | None, _patterns()]
     deny: Annotated[Sequence[str] | None, _patterns()]
     server_instructions: Annotated[bool, Option("True or False", default=True)]

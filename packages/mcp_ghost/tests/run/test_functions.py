@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -158,7 +159,7 @@ async def test_what_a_function_says_of_its_effects_counts() -> None:
 
     look.annotations = {"readOnlyHint": True}  # type: ignore[attr-defined]  # as a program would
     calls = tool_reply([("python.look", {}), ("python.thread", {})])
-    await run([calls, "Done."], [look, thread], approve=approve)
+    await run([calls, "Done."], deque([look, thread]), approve=approve)  # any sequence will do
     assert asked == ["python.thread"]
 
 
